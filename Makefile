@@ -1,0 +1,45 @@
+# Every target sets up what it needs: a .venv of its own, with the package and its tools.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check slow bench format clean help
+
+help:           ## what can be made
+	@grep -E '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "shortlist needs Python 3.11 or newer; try: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## find the best 3 of 12 with simulated judges
+	$(BIN)/shortlist demo
+
+test: $(READY)  ## what CI runs: checks, tests, statistical guarantees
+	$(MAKE) --no-print-directory lint
+	$(BIN)/pytest -n auto -q -m "not sweep"
+
+check: $(READY) lint  ## format, lint, types, fast tests
+	$(BIN)/pytest -n auto -q -m "not slow and not sweep"
+
+.PHONY: lint
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+slow: $(READY)  ## the long statistical sweeps
+	$(BIN)/pytest -n auto -q -m sweep
+
+bench: $(READY)  ## the benchmark table
+	$(BIN)/python benchmarks/run.py
+
+format: $(READY)  ## let ruff lay out the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:          ## forget the environment
+	rm -rf .venv build dist

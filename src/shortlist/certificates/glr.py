@@ -1,0 +1,138 @@
+"""The paper's stopping rule: the generalised likelihood ratio of every boundary pair against one threshold.
+
+Stop when min Z >= beta. Proved: error at most delta for any way of asking, if the family and Theta are right
+(paper, Proposition 6.4; in our words docs/guarantee.md). Never stops on an approximation.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shortlist.certificates.verdict import Verdict
+from shortlist.errors import BadProblem
+from shortlist.estimate import Tie, log_likelihood, reverse
+from shortlist.pairs import Floats, boundary, laplacian, top_k
+from shortlist.problem import Problem
+from shortlist.resistance import Screen, screen
+from shortlist.tally import Tally
+
+GUARANTEE = (
+    "error at most delta if votes follow the model (Bradley–Terry or Gaussian) within the bound: the GLR theorem"
+)
+
+
+@dataclass(frozen=True)
+class Glr:
+    """lam: ridge of the threshold, fixed before the first vote. every: check again when votes grew by this share."""
+
+    lam: float = 0.1
+    every: float = 0.0
+    name: str = "glr"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.lam) and self.lam > 0):
+            raise BadProblem(f"lam is {self.lam}; the ridge of the threshold must be a positive number")
+        if not (math.isfinite(self.every) and self.every >= 0):
+            raise BadProblem(f"every is {self.every}; the checking interval is a share of the votes, 0 or more")
+
+    def slack(self, problem: Problem, tally: Tally, theta_hat: Floats) -> float:
+        """beta - log(1/delta) = (lam/2) |theta_hat|^2 + (1/2) log det(I + (variance_bound/lam) L). Paper: Eq. (5)."""
+        matrix = laplacian(
+            tally.n, tally.first, tally.second, tally.counts * (problem.family.variance_bound / self.lam)
+        )
+        matrix.ravel()[:: tally.n + 1] += 1.0
+        half_log_det = float(np.log(np.linalg.cholesky(matrix).diagonal()).sum())
+        return 0.5 * self.lam * float(theta_hat @ theta_hat) + half_log_det
+
+    def check(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
+        """Stop? The likely worst pairs first: one Z below beta ends the check."""
+        if tally.groups is not None:
+            return _open(problem, tally, theta_hat, 0.0, math.inf)
+        threshold = math.log(1 / problem.delta) + self.slack(problem, tally, theta_hat)
+        lowest = _Search(problem, tally, theta_hat).lowest(threshold)
+        if lowest < threshold:
+            return _open(problem, tally, theta_hat, lowest, threshold)
+        return _certified(problem, tally, theta_hat, lowest, threshold)
+
+    def examine(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
+        """The verdict with nothing left out: every Z exact, the error bound now, who is certainly in or out."""
+        if tally.groups is not None:
+            return _open(problem, tally, theta_hat, 0.0, math.inf)
+        slack = self.slack(problem, tally, theta_hat)
+        threshold = math.log(1 / problem.delta) + slack
+        search = _Search(problem, tally, theta_hat)
+        exact = np.array([search.exact(m) for m in range(len(search.screen.values))]).reshape(problem.k, -1)
+        lowest = float(exact.min())
+        if lowest >= threshold:
+            return _certified(problem, tally, theta_hat, lowest, threshold)
+        members = search.screen.inside.reshape(exact.shape)[:, 0]
+        outsiders = search.screen.outside.reshape(exact.shape)[0]
+        certainly_in = tuple(map(int, members[exact.min(axis=1) >= threshold]))
+        certainly_out = tuple(map(int, outsiders[exact.min(axis=0) >= threshold]))
+        return replace(
+            _open(problem, tally, theta_hat, lowest, threshold),
+            error_bound=min(1.0, math.exp(slack - lowest)),
+            certainly_in=certainly_in,
+            certainly_out=certainly_out,
+            undecided=tuple(i for i in range(problem.n) if i not in certainly_in + certainly_out),
+        )
+
+
+class _Search:
+    """Z of the boundary pairs: approximate for all, exact for those asked for."""
+
+    def __init__(self, problem: Problem, tally: Tally, theta_hat: Floats) -> None:
+        self.problem, self.tally, self.theta_hat = problem, tally, theta_hat
+        inside, outside = boundary(theta_hat, problem.k)
+        self.screen: Screen = screen(problem.family, tally, theta_hat, inside, outside, problem.margin)
+        self.best = log_likelihood(problem.family, tally, theta_hat)
+
+    def exact(self, m: int) -> float:
+        """Z = l(theta_hat) - max{l(theta'): theta' in Theta, theta'_u <= theta'_v - margin}."""
+        problem = self.problem
+        tie = Tie(int(self.screen.outside[m]), int(self.screen.inside[m]), problem.margin)
+        start = self.screen.guess(self.theta_hat, m)
+        theta_alt = reverse(problem.family, self.tally, problem.bound, self.theta_hat, tie, start)
+        return self.best - log_likelihood(problem.family, self.tally, theta_alt)
+
+    def at_most(self, m: int) -> float:
+        """A number no smaller than Z, by any one point of the half-space: cheaper than the exact value."""
+        guess = self.screen.guess(self.theta_hat, m)
+        if np.abs(guess).max() > self.problem.bound:
+            return math.inf
+        return self.best - log_likelihood(self.problem.family, self.tally, guess)
+
+    def lowest(self, threshold: float) -> float:
+        """min Z if it reaches the threshold, else some number between min Z and the threshold."""
+        order = np.argsort(self.screen.values, kind="stable")
+        quick = self.at_most(int(order[0]))
+        if quick < threshold:
+            return quick
+        lowest = math.inf
+        for m in order:
+            lowest = min(lowest, self.exact(int(m)))
+            if lowest < threshold:
+                break
+        return lowest
+
+
+def _sides(problem: Problem, theta_hat: Floats) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    top = tuple(map(int, top_k(theta_hat, problem.k)))
+    return top, tuple(i for i in range(problem.n) if i not in top)
+
+
+def _open(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
+    votes = round(tally.votes)
+    left = votes * (threshold / statistic - 1) if 0 < statistic < threshold < math.inf else None
+    top, _ = _sides(problem, theta_hat)
+    everyone = tuple(range(problem.n))
+    return Verdict(False, None, top, 1.0, (), (), everyone, votes, left, GUARANTEE, statistic, threshold)
+
+
+def _certified(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
+    top, rest = _sides(problem, theta_hat)
+    bound = min(1.0, problem.delta * math.exp(threshold - statistic))
+    return Verdict(
+        True, "certified", top, bound, top, rest, (), round(tally.votes), 0.0, GUARANTEE, statistic, threshold
+    )

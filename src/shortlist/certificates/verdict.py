@@ -1,0 +1,56 @@
+"""What can be said now, in a record that reads aloud."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from shortlist.pairs import Floats
+
+Item = TypeVar("Item")
+Reason = Literal["certified", "budget", "stopped"]
+
+
+@dataclass(frozen=True)
+class Verdict(Generic[Item]):
+    """The answer so far. Items are numbers in the core and names in a study.
+
+    `error_bound` is an anytime bound: for any level a fixed beforehand, the chance of ever showing a wrong set
+    with a bound of at most a is itself at most a. It rests on `guarantee`.
+    """
+
+    done: bool
+    reason: Reason | None
+    top: tuple[Item, ...]
+    error_bound: float
+    certainly_in: tuple[Item, ...]
+    certainly_out: tuple[Item, ...]
+    undecided: tuple[Item, ...]
+    votes: int
+    votes_left: float | None  # an estimate, None while there is nothing to base it on
+    guarantee: str
+    statistic: float | None = None  # glr: min Z
+    threshold: float | None = None  # glr: beta
+
+    def __str__(self) -> str:
+        size = len(self.certainly_in) + len(self.certainly_out) + len(self.undecided)
+        names = ", ".join(map(str, self.top))
+        if self.reason == "certified":
+            return (
+                f"Top {len(self.top)} of {size}: {names}. Error at most {self.error_bound:.2g}, {self.votes:,} votes."
+            )
+        ending = {None: "Not certain yet", "budget": "Vote budget used up", "stopped": "Stopped early"}[self.reason]
+        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "nothing proved"
+        return (
+            f"{ending} after {self.votes:,} votes. Best guess for the top {len(self.top)} of {size}: {names} ({bound})."
+        )
+
+
+def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict[str]:
+    """The verdict with names for numbers, the top best first."""
+
+    def names(numbers: Sequence[int]) -> tuple[str, ...]:
+        return tuple(items[number] for number in numbers)
+
+    best_first = sorted(verdict.top, key=lambda i: -theta[i])
+    sides = {side: names(getattr(verdict, side)) for side in ("certainly_in", "certainly_out", "undecided")}
+    return Verdict(**{**vars(verdict), **sides, "top": names(best_first)})

@@ -1,0 +1,59 @@
+"""The `shortlist` command and its ways to fail: exit code 2 and one line."""
+
+import sys
+
+import typer
+
+from shortlist import __version__
+from shortlist.cli import commands
+from shortlist.cli.demo import demo
+from shortlist.errors import ShortlistError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(commands.certify)
+app.command()(commands.oracle)
+app.command()(commands.simulate)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"shortlist {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def shortlist(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """The best k of n items from as few noisy pairwise comparisons as possible, and how sure that is."""
+
+
+def main() -> None:
+    """Run the command; whatever is wrong with the input ends in one line on standard error."""
+    try:
+        code = app(standalone_mode=False)
+    except ShortlistError as error:
+        _fail(str(error), 2)
+    except typer.Abort:
+        _fail("interrupted", 130)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        sys.exit(1)
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # what typer raises for a wrong call
+        if message is None:
+            raise
+        _fail(message().replace("\n", " ").strip() or "no command; try shortlist --help", 2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"shortlist: {message}", file=sys.stderr)
+    sys.exit(code)

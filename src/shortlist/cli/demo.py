@@ -1,0 +1,61 @@
+"""`shortlist demo`: the whole story on simulated judges."""
+
+import typer
+
+from shortlist.cli.output import console, print_json
+
+PROMPTS = {
+    "plain question": -1.6, "polite question": -1.3, "role play": 0.2, "one example": 0.5, "three examples": 1.9,
+    "think step by step": 1.6, "think, then check": 2.2, "bullet points": -0.6, "strict format": -0.2,
+    "short answer": -1.0, "long answer": -0.8, "self critique": 0.0,
+}  # fmt: skip
+WANTED = 3
+
+
+def demo(
+    delta: float = typer.Option(0.05, help="Allowed error."),
+    seed: int = typer.Option(1, help="Seed of the simulated judges."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Find the best 3 of 12 prompts with simulated judges who often disagree."""
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from shortlist.study.create import create_study
+
+    quality = np.array(list(PROMPTS.values()))
+    place = {name: number for number, name in enumerate(PROMPTS)}
+    study = create_study(list(PROMPTS), k=WANTED, delta=delta, seed=seed)
+    rng = np.random.default_rng(seed)
+    out = console()
+    if not as_json:
+        out.print(
+            f"Twelve prompts, and judges who prefer the better one only most of the time. Which {WANTED} are best?"
+        )
+    columns = (
+        TextColumn("evidence"),
+        BarColumn(),
+        TextColumn("{task.fields[votes]:>6,} votes  leading: {task.fields[top]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0, votes=0, top="")
+        while not study.verdict.done:
+            question = study.ask()
+            better = quality[place[question.first]] - quality[place[question.second]]
+            verdict = study.tell(question, float(rng.random() < 1 / (1 + np.exp(-better))))
+            share = (verdict.statistic or 0.0) / (verdict.threshold or np.inf)
+            bar.update(task, completed=share, votes=verdict.votes, top=", ".join(verdict.top))
+    verdict = study.verdict
+    if as_json:
+        return print_json({**vars(verdict), "utilities": study.utilities})
+    out.print(f"\n[bold]{verdict}[/bold]")
+    out.print(f"Guarantee: {verdict.guarantee}.\n")
+    counts = dict.fromkeys(PROMPTS, 0)
+    for answer in study.answers:
+        counts[answer.question.first] += 1
+        counts[answer.question.second] += 1
+    for name, utility in sorted(study.utilities.items(), key=lambda entry: -entry[1]):
+        mark = "[green]●[/green]" if name in verdict.top else " "
+        out.print(f" {mark} {name:<20}{utility:+6.2f}   {counts[name]:>6,} votes")
+    out.print("\nVotes went where they decide something: to the items near the line.")

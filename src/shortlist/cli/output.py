@@ -1,0 +1,38 @@
+"""What every command prints with: JSON for machines, tables and bars for people (bars on standard error)."""
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object on standard output, numbers that JSON cannot say as null."""
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def console() -> Console:
+    return Console(highlight=False)
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Any]:
+    """A bar on standard error; yields a function that takes the number finished."""
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda finished: bar.update(task, completed=finished)

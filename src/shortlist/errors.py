@@ -1,0 +1,97 @@
+"""One tree of errors; each message states the fact and the way out.
+
+ShortlistError
+├── BadInput
+│   ├── BadProblem       items, k, delta, tolerance, budget, options
+│   ├── BadFamily        unknown family, sigma that is not positive
+│   ├── BadOutcome       a vote that is no number, or out of range
+│   ├── BadVotes         a vote file or vote arrays that cannot be read
+│   ├── BadInstance      a simulation that cannot be set up
+│   └── TieAtTheLine     utilities without a unique top k
+├── UnknownItem
+├── UnknownQuestion
+├── AlreadyAnswered
+├── StudyDone
+├── JudgeFailed
+└── NotConverged
+"""
+
+
+class ShortlistError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+class BadInput(ShortlistError):
+    """Something was given that cannot be used; nothing was changed."""
+
+
+class BadProblem(BadInput):
+    """Items, k, delta, tolerance, budget or an option out of range."""
+
+
+class BadFamily(BadInput):
+    """An unknown comparison family, or one with impossible parameters."""
+
+
+class BadOutcome(BadInput):
+    """A vote whose outcome is not a number the family allows."""
+
+
+class BadVotes(BadInput):
+    """A vote file or vote arrays that cannot be understood."""
+
+
+class BadInstance(BadInput):
+    """A simulated instance or method that cannot be set up."""
+
+
+class TieAtTheLine(BadInput):
+    """Utilities whose k-th and (k+1)-th best are equal: no unique top k."""
+
+    def __init__(self, k: int) -> None:
+        super().__init__(
+            f"the {k}. and {k + 1}. best utilities are equal, so there is no unique top {k}; "
+            "give utilities with a gap at the line, or another k"
+        )
+
+
+class UnknownItem(ShortlistError):
+    """An item that is not part of the study."""
+
+    def __init__(self, item: object) -> None:
+        super().__init__(f"{item!r} is not an item of this question; name one of its two items")
+
+
+class UnknownQuestion(ShortlistError):
+    """An answer to a question that was never asked."""
+
+    def __init__(self, question_id: object) -> None:
+        super().__init__(f"question {question_id!r} was never asked here; answer one that ask() gave out")
+
+
+class AlreadyAnswered(ShortlistError):
+    """A second answer to one question."""
+
+    def __init__(self, question_id: object) -> None:
+        super().__init__(f"question {question_id!r} is closed already; ask for a new one")
+
+
+class StudyDone(ShortlistError):
+    """A question was wanted from a study that has its verdict."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the study is done ({reason}); read its verdict, there is nothing left to ask")
+
+
+class JudgeFailed(ShortlistError):
+    """The judge given to find_top raised or answered nonsense."""
+
+
+class NotConverged(ShortlistError):
+    """The convex solver did not reach its optimum; please report the votes that caused it."""
+
+    def __init__(self, steps: int, last_step: float) -> None:
+        super().__init__(
+            f"the fit did not converge in {steps} Newton steps (last step {last_step:.1e}); "
+            "a smaller bound makes the problem better conditioned"
+        )

@@ -1,0 +1,243 @@
+"""The one convex solver: maximum likelihood on Theta = {sum zero, |theta| <= bound}, free or with two items tied.
+
+The MLE, the KL projection and the constrained likelihood of the stopping rule are the same fit; tying two items
+glues two nodes of the graph. Newton's method on the Laplacian, with the box handled by an exact active set.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from shortlist.errors import NotConverged
+from shortlist.families import Family, kl_from
+from shortlist.pairs import Floats, Ints, all_pairs, components, laplacian, node_sums
+from shortlist.tally import Tally
+
+Flags = NDArray[np.bool_]
+
+STEP_TOLERANCE = 3e-5  # Newton converges quadratically: after such a step the error is near 1e-9
+DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
+MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
+COMPONENT_PULL = 1e-11  # centres groups that no vote connects; weaker than one vote at the box, e^-20
+VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
+DAMPING = 1e-14  # keeps Cholesky alive where the logistic is flat; changes steps, not the optimum
+
+
+class Projection(NamedTuple):
+    """The nearest model that reverses a pair: its distance gamma = w @ divergence."""
+
+    theta_alt: Floats
+    gamma: float
+    divergence: Floats  # d(eta_p, eta_alt_p) for all pairs
+
+
+@dataclass(frozen=True)
+class Tie:
+    """theta[worse] = theta[better] - margin: the edge of the half-space in which `better` is no worse."""
+
+    better: int
+    worse: int
+    margin: float = 0.0
+
+
+def log_likelihood(family: Family, tally: Tally, theta: Floats) -> float:
+    """sum_p S_p eta_p - N_p A(eta_p)."""
+    eta = theta[tally.first] - theta[tally.second]
+    return float(tally.sums @ eta - tally.counts @ family.moments(eta).log_partition)
+
+
+def fit(family: Family, tally: Tally, bound: float, start: Floats | None = None, tie: Tie | None = None) -> Floats:
+    """The utilities in Theta that maximise the likelihood, with two items tied if asked.
+
+    Items that nothing connects are centred group by group. `start` is any guess. Raises NotConverged.
+    """
+    graph = _Graph.build(family, tally, bound, tie)
+    z = graph.feasible(np.zeros(tally.n) if start is None else start)
+    return graph.expand(graph.minimise(z))
+
+
+def reverse(
+    family: Family, tally: Tally, bound: float, theta_hat: Floats, tie: Tie, start: Floats | None = None
+) -> Floats:
+    """The best utilities in the half-space {theta[worse] <= theta[better] - margin}, theta_hat being the best of all.
+
+    If theta_hat lies outside, then by convexity the best point is on the edge: the same fit, tied.
+    """
+    if theta_hat[tie.worse] <= theta_hat[tie.better] - tie.margin:
+        return theta_hat
+    return fit(family, tally, bound, theta_hat if start is None else start, tie)
+
+
+def project(
+    family: Family, theta: Floats, w: Floats, bound: float, tie: Tie, start: Floats | None = None
+) -> Projection:
+    """theta* = argmin sum_p w_p d(eta_p(theta), eta_p(theta')) over the half-space of `tie`. Paper: Section 4.2."""
+    first, second = all_pairs(len(theta))
+    eta = theta[first] - theta[second]
+    here = family.moments(eta)
+    tally = Tally(len(theta), np.arange(len(w)), first, second, w, w * here.mean)
+    theta_alt = reverse(family, tally, bound, theta, tie, start)
+    divergence = kl_from(family, eta, here, theta_alt[first] - theta_alt[second])
+    return Projection(theta_alt, float(w @ divergence), divergence)
+
+
+class _Local(NamedTuple):
+    """The negative log-likelihood at a point, with its derivatives."""
+
+    value: float
+    gradient: Floats
+    hessian: Floats
+
+
+@dataclass
+class _Graph:
+    """The fit on nodes: an item each, but tied items share one. z are the nodes' utilities."""
+
+    family: Family
+    node: Ints  # item -> node
+    offset: Floats  # item utility minus node utility
+    first: Ints
+    second: Ints
+    eta_offset: Floats | None
+    counts: Floats
+    sums: Floats
+    size: Floats  # items per node, for the sum-zero constraint
+    low: Floats
+    high: Floats
+    group: Ints | None  # connected component of each node, None if there is only one
+
+    @classmethod
+    def build(cls, family: Family, tally: Tally, bound: float, tie: Tie | None) -> "_Graph":
+        n = tally.n
+        if tie is None:
+            ones = np.ones(n)
+            return cls(family, np.arange(n), np.zeros(n), tally.first, tally.second, None,
+                       tally.counts, tally.sums, ones, -bound * ones, bound * ones, tally.groups)  # fmt: skip
+        node = np.arange(n)
+        node[tie.worse] = tie.better
+        node[node > tie.worse] -= 1
+        offset = np.zeros(n)
+        offset[tie.worse] = -tie.margin
+        size = np.bincount(node).astype(np.float64)
+        low, high = np.full(n - 1, -bound), np.full(n - 1, bound)
+        low[node[tie.better]] += tie.margin
+        first, second = node[tally.first], node[tally.second]
+        eta_offset = offset[tally.first] - offset[tally.second] if tie.margin else None
+        group = None if tally.groups is None else components(n - 1, first, second)[1]
+        return cls(family, node, offset, first, second, eta_offset,
+                   tally.counts, tally.sums, size, low, high, group)  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """The spring makes the Hessian regular. Connected, it acts only across the constraint: no effect at all.
+        Else it is so weak that it only centres the components the likelihood leaves free."""
+        self.total = float(self.counts.sum())
+        self.connected = self.group is None
+        if self.group is None:
+            self.spring = np.outer(self.size * (self.total / len(self.size) ** 2), self.size)
+        else:
+            stiffness = COMPONENT_PULL * (1.0 + 0.01 * self.total)
+            self.spring = (self.group[:, None] == self.group) * np.outer(stiffness * self.size, self.size)
+
+    def expand(self, z: Floats) -> Floats:
+        return z[self.node] + self.offset
+
+    def feasible(self, theta: Floats) -> Floats:
+        """A point of the constraint set near theta: tied, sum zero, pulled inside the box if it must be."""
+        z = node_sums(self.node, theta - self.offset, len(self.size)) / self.size
+        z -= (self.size @ z + self.offset.sum()) / len(self.node)
+        centre = np.full(len(z), -self.offset.sum() / len(self.node))
+        way = z - centre
+        room = np.where(way > 0, self.high - centre, centre - self.low)
+        excess = float(np.max(np.abs(way) / room, initial=1.0))
+        inside: Floats = centre + way / excess
+        return inside
+
+    def local(self, z: Floats) -> _Local:
+        m = len(z)
+        eta = z[self.first] - z[self.second]
+        if self.eta_offset is not None:
+            eta += self.eta_offset
+        log_partition, mean, variance = self.family.moments(eta)
+        residual = self.counts * mean - self.sums
+        gradient = node_sums(self.first, residual, m) - node_sums(self.second, residual, m)
+        hessian = laplacian(m, self.first, self.second, self.counts * variance)
+        hessian.ravel()[:: m + 1] += DAMPING * (1.0 + self.total)
+        hessian += self.spring
+        value = float(self.counts @ log_partition - self.sums @ eta)
+        if self.connected:
+            return _Local(value, gradient, hessian)
+        pull = self.spring @ z
+        return _Local(value + 0.5 * float(z @ pull), gradient + pull, hessian)
+
+    def minimise(self, z: Floats) -> Floats:
+        """Newton inside the face of active bounds; a bound is dropped when its multiplier has the wrong sign."""
+        active = (z <= self.low) | (z >= self.high)
+        here = self.local(z)
+        limit, length = MAX_STEPS + MAX_STEPS_PER_ITEM * len(z), np.inf
+        for _ in range(limit):
+            step, multiplier = self._newton_step(here, active)
+            length = float(np.abs(step).max())
+            decrement = -float(here.gradient @ step)
+            if length > STEP_TOLERANCE and decrement > DECREMENT_TOLERANCE * (1.0 + self.total):
+                z, active, here = self._advance(z, step, decrement, active, here)
+                continue
+            wrong = self._wrong_sign(z, here.gradient + multiplier * self.size, active)
+            if wrong is None:
+                return np.clip(z + step, self.low, self.high) if length <= STEP_TOLERANCE else z
+            active[wrong] = False
+        raise NotConverged(limit, length)
+
+    def _newton_step(self, here: _Local, active: Flags) -> tuple[Floats, float]:
+        """min g'd + d'Hd/2 over d with size'd = 0 and d = 0 on active bounds; also the sum's multiplier."""
+        step = np.zeros(len(active))
+        free: Any = np.flatnonzero(~active) if active.any() else slice(None)
+        size = self.size[free]
+        if len(size) == 0:
+            return step, 0.0
+        block = here.hessian[free][:, free]
+        right = np.empty((len(size), 2), order="F")
+        right[:, 0], right[:, 1] = here.gradient[free], size
+        _, solved, info = lapack.dposv(block.T, right, overwrite_b=1)
+        if info != 0:
+            raise NotConverged(0, np.inf)
+        multiplier = -float(size @ solved[:, 0]) / float(size @ solved[:, 1])
+        step[free] = -(solved[:, 0] + multiplier * solved[:, 1])
+        return step, multiplier
+
+    def _room(self, z: Floats, step: Floats) -> Floats:
+        """How many such steps fit between each node and its bound."""
+        room = np.full(len(z), np.inf)
+        np.divide(np.where(step > 0, self.high - z, z - self.low), np.abs(step), out=room, where=step != 0)
+        return room
+
+    def _wrong_sign(self, z: Floats, slope: Floats, active: Flags) -> int | None:
+        """The active bound that the likelihood pulls away from hardest, if any."""
+        if not active.any():
+            return None
+        pull = np.where(z >= self.high, slope, -slope)  # at the upper bound the slope must not be positive
+        pull[~active] = 0.0
+        worst = int(np.argmax(pull))
+        return worst if pull[worst] > 1e-12 * (1.0 + self.total) else None
+
+    def _advance(
+        self, z: Floats, step: Floats, decrement: float, active: Flags, here: _Local
+    ) -> tuple[Floats, Flags, _Local]:
+        """Walk along the step as far as the box and a sufficient decrease allow."""
+        room = self._room(z, step)
+        nearest = float(room.min())
+        length = min(1.0, nearest)
+        slack = VALUE_NOISE * (1.0 + self.total)
+        while True:
+            moved = np.clip(z + length * step, self.low, self.high)
+            there = self.local(moved)
+            if there.value <= here.value - 1e-4 * length * decrement + slack:
+                break
+            length /= 2
+        if length == nearest:
+            hit = room <= nearest
+            moved[hit] = np.where(step > 0, self.high, self.low)[hit]  # exactly, whatever the rounding
+            active = active | hit
+        return moved, active, there

@@ -1,0 +1,175 @@
+"""How one comparison speaks: exponential families with natural parameter eta = theta_i - theta_j.
+
+A family is one small frozen class with the members of `Family`; add it to `FAMILIES` and it works everywhere.
+Paper: Section 3.1.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from shortlist.errors import BadFamily, BadOutcome
+from shortlist.pairs import Floats
+
+
+class Moments(NamedTuple):
+    """A, A' and A'' at eta, computed together because they share their exponentials."""
+
+    log_partition: Floats
+    mean: Floats
+    variance: Floats
+
+
+class Family(Protocol):
+    """p(y | eta) = exp(eta T(y) - A(eta) + B(y)), with A'' bounded by `variance_bound`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def variance_bound(self) -> float: ...
+    @property
+    def win(self) -> float | None:
+        """The outcome when the first item simply wins; None if a vote must be measured."""
+        ...
+
+    @property
+    def tie(self) -> float:
+        """The outcome when neither is better."""
+        ...
+
+    def moments(self, eta: Floats) -> Moments: ...
+    def statistic(self, outcome: Floats) -> Floats:
+        """T(y); linear, so T of a sum of outcomes is the sum of their T."""
+        ...
+
+    def flip(self, outcome: Floats) -> Floats:
+        """The same outcome from the other item's side."""
+        ...
+
+    def check(self, outcome: Floats) -> None:
+        """Raise BadOutcome unless every outcome is allowed."""
+        ...
+
+    def margin(self, tolerance: float) -> float:
+        """The difference of utilities that a tolerance stands for."""
+        ...
+
+    def draw(self, rng: np.random.Generator, mean: Floats, counts: Floats) -> Floats:
+        """Sums of `counts` fresh outcomes with expectation `mean` each."""
+        ...
+
+    def expect(self, eta: Floats) -> Floats:
+        """E[Y] at eta."""
+        ...
+
+
+@dataclass(frozen=True)
+class BradleyTerry:
+    """First item wins with probability 1/(1 + e^-eta). Ties and grades in [0,1] are allowed:
+    with E[Y] = A'(eta) every likelihood ratio stays a supermartingale (docs/guarantee.md)."""
+
+    name: str = "bradley-terry"
+    variance_bound: float = 0.25
+    win: float | None = 1.0
+    tie: float = 0.5
+
+    def moments(self, eta: Floats) -> Moments:
+        decay = np.exp(-eta)  # safe: utilities are bounded
+        mean = 1.0 / (1.0 + decay)
+        return Moments(eta + np.log1p(decay), mean, decay * mean * mean)
+
+    def statistic(self, outcome: Floats) -> Floats:
+        return outcome
+
+    def flip(self, outcome: Floats) -> Floats:
+        return 1.0 - outcome
+
+    def check(self, outcome: Floats) -> None:
+        if not np.all((outcome >= 0.0) & (outcome <= 1.0)):
+            bad = outcome[~((outcome >= 0.0) & (outcome <= 1.0))].flat[0]
+            raise BadOutcome(
+                f"outcome {bad} is not in [0, 1]; give 1 (first wins), 0 (second wins), 0.5 (tie) or a grade between"
+            )
+
+    def margin(self, tolerance: float) -> float:
+        if tolerance >= 0.5:
+            raise BadOutcome(f"tolerance {tolerance} is not below 0.5; it is a difference in win probability")
+        return math.log((0.5 + tolerance) / (0.5 - tolerance))
+
+    def draw(self, rng: np.random.Generator, mean: Floats, counts: Floats) -> Floats:
+        return rng.binomial(counts.astype(np.int64), mean).astype(np.float64)
+
+    def expect(self, eta: Floats) -> Floats:
+        return self.moments(eta).mean
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A real difference Y ~ N(eta, sigma^2) with known sigma; T(y) = y / sigma^2."""
+
+    sigma: float = 1.0
+    name: str = "gaussian"
+    win: float | None = None
+    tie: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.sigma) and self.sigma > 0):
+            raise BadFamily(f"sigma is {self.sigma}; the noise of a difference must be a positive number")
+
+    @property
+    def variance_bound(self) -> float:
+        return self.sigma**-2
+
+    def moments(self, eta: Floats) -> Moments:
+        mean = eta / self.sigma**2
+        return Moments(0.5 * eta * mean, mean, np.full_like(eta, self.sigma**-2))
+
+    def statistic(self, outcome: Floats) -> Floats:
+        return outcome / self.sigma**2
+
+    def flip(self, outcome: Floats) -> Floats:
+        return -outcome
+
+    def check(self, outcome: Floats) -> None:
+        if not np.all(np.isfinite(outcome)):
+            raise BadOutcome(
+                f"outcome {outcome[~np.isfinite(outcome)].flat[0]} is not a finite number; give the measured difference"
+            )
+
+    def margin(self, tolerance: float) -> float:
+        return tolerance
+
+    def draw(self, rng: np.random.Generator, mean: Floats, counts: Floats) -> Floats:
+        return counts * mean + self.sigma * np.sqrt(counts) * rng.standard_normal(len(counts))
+
+    def expect(self, eta: Floats) -> Floats:
+        return eta
+
+
+FAMILIES: dict[str, Callable[[float], Family]] = {
+    "bradley-terry": lambda sigma: BradleyTerry(),
+    "gaussian": lambda sigma: Gaussian(sigma),
+}
+
+
+def make_family(family: "str | Family", sigma: float = 1.0) -> Family:
+    """A family by its name; a family itself passes through."""
+    if not isinstance(family, str):
+        return family
+    if family not in FAMILIES:
+        raise BadFamily(f"unknown family {family!r}; choose one of {', '.join(FAMILIES)}")
+    return FAMILIES[family](sigma)
+
+
+def kl(family: Family, eta: Floats, eta_alt: Floats) -> Floats:
+    """d(eta, eta_alt) = A(eta_alt) - A(eta) - A'(eta) (eta_alt - eta), pair by pair."""
+    return kl_from(family, eta, family.moments(eta), eta_alt)
+
+
+def kl_from(family: Family, eta: Floats, here: Moments, eta_alt: Floats) -> Floats:
+    """`kl` when the moments at eta are known."""
+    there = family.moments(eta_alt).log_partition
+    return np.maximum(there - here.log_partition - here.mean * (eta_alt - eta), 0.0)  # rounding can leave -1e-17

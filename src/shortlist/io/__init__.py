@@ -1,0 +1,1 @@
+"""Vote files in and out."""

@@ -1,0 +1,111 @@
+"""The whole algorithm on one page: ask -> vote -> estimate -> certify -> learn.
+
+A state is a value and a round is a function, so a study is a fold over its votes: the same votes and seed give the
+same state and the same next question. No input or output, no clock, no hidden randomness.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from shortlist.certificates.verdict import Verdict
+from shortlist.estimate import fit
+from shortlist.pairs import Floats, Ints
+from shortlist.problem import Problem
+from shortlist.rules.rule import Memory, Rule
+from shortlist.tally import Tally, Vote, empty_tally
+from shortlist.tracking import hand_out, most_behind
+
+
+class Certificate(Protocol):
+    """A way of stopping."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def every(self) -> float:
+        """Check again when the votes grew by this share."""
+        ...
+
+    def check(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
+        """Is it enough? Cheap: made after every vote."""
+        ...
+
+    def examine(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
+        """All that can be said now: made when a person looks."""
+        ...
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything the next step needs."""
+
+    problem: Problem
+    rule: Rule
+    certificate: Certificate
+    seed: int
+    tally: Tally
+    theta_hat: Floats
+    verdict: Verdict[int]
+    memory: Memory
+    checked: int  # votes at the last check
+
+
+def start(problem: Problem, rule: Rule, certificate: Certificate, seed: int = 0) -> State:
+    """The state before the first vote."""
+    tally, theta = empty_tally(problem.n), np.zeros(problem.n)
+    verdict = certificate.check(problem, tally, theta)
+    return State(problem, rule, certificate, seed, tally, theta, verdict, rule.start(problem), 0)
+
+
+def ask(state: State, out: Sequence[int] = ()) -> int:
+    """The pair to show next; `out` are the pairs shown already and not answered yet."""
+    waiting = np.asarray(out, dtype=np.int64)
+    return most_behind(state.rule.behind(state.memory, state.tally, waiting, 1))
+
+
+def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
+    """The pairs the next `size` questions go to, and how many each: for simulations that learn in blocks."""
+    return hand_out(state.rule.behind(state.memory, state.tally, np.empty(0, dtype=np.int64), size), size)
+
+
+def tell(state: State, vote: Vote) -> State:
+    """The state after one more vote. A verdict once reached stays."""
+    if state.verdict.done:
+        return state
+    return _round(state, state.tally.add(state.problem.family, vote), 1)
+
+
+def tell_block(state: State, pairs: Ints, counts: Floats, sums: Floats) -> State:
+    """The state after a block of votes, learned from as if the estimate had stood still meanwhile."""
+    return _round(state, state.tally.add_block(pairs, counts, sums), round(float(counts.sum())))
+
+
+def examine(state: State) -> Verdict[int]:
+    """All that can be said now."""
+    if state.verdict.done:
+        return state.verdict
+    return state.certificate.examine(state.problem, state.tally, state.theta_hat)
+
+
+def _round(state: State, tally: Tally, rounds: int) -> State:
+    problem, votes = state.problem, round(tally.votes)
+    theta_hat = fit(problem.family, tally, problem.bound, state.theta_hat)
+    state = replace(state, tally=tally, theta_hat=theta_hat)
+    if votes >= state.checked * (1 + state.certificate.every) or votes == problem.max_votes:
+        state = replace(state, verdict=_decide(state, votes), checked=votes)
+    if state.verdict.done:
+        return state
+    rng = np.random.default_rng((state.seed, votes))
+    return replace(state, memory=state.rule.learn(state.memory, problem, theta_hat, rounds, rng))
+
+
+def _decide(state: State, votes: int) -> Verdict[int]:
+    problem, certificate = state.problem, state.certificate
+    verdict = certificate.check(problem, state.tally, state.theta_hat)
+    if verdict.done or problem.max_votes is None or votes < problem.max_votes:
+        return verdict
+    verdict = certificate.examine(problem, state.tally, state.theta_hat)
+    return replace(verdict, done=True, reason="budget", votes_left=None)

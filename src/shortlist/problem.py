@@ -1,0 +1,43 @@
+"""What is asked: the best k of n, with error at most delta, under a family on Theta."""
+
+import math
+from dataclasses import dataclass, field
+
+from shortlist.errors import BadProblem
+from shortlist.families import BradleyTerry, Family
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Theta is {sum zero, |theta| <= bound}. A tolerance is in win probability (Gaussian: in units of outcome):
+    an outsider may then be better than a member of the answer by less than it. `max_votes` ends a study early."""
+
+    n: int
+    k: int
+    delta: float
+    family: Family = field(default_factory=BradleyTerry)
+    bound: float = 10.0
+    tolerance: float = 0.0
+    max_votes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise BadProblem(f"{self.n} items cannot be compared; give at least two")
+        if not 1 <= self.k <= self.n - 1:
+            raise BadProblem(f"k is {self.k}; of {self.n} items the wanted number must lie in 1..{self.n - 1}")
+        if not 0 < self.delta < 1:
+            raise BadProblem(f"delta is {self.delta}; the allowed error must lie strictly between 0 and 1")
+        if not (math.isfinite(self.bound) and 0 < self.bound <= MAX_BOUND):
+            raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {MAX_BOUND:g}]")
+        if not (math.isfinite(self.tolerance) and self.tolerance >= 0 and self.margin < 2 * self.bound):
+            raise BadProblem(f"tolerance is {self.tolerance}; it must be at least 0 and within the utilities' range")
+        if self.max_votes is not None and self.max_votes < 1:
+            raise BadProblem(f"max_votes is {self.max_votes}; a budget is at least one vote")
+
+    @property
+    def margin(self) -> float:
+        """The tolerance as a difference of utilities."""
+        return self.family.margin(self.tolerance)
+
+
+MAX_BOUND = 300.0  # e^(2 bound) must stay a finite number

@@ -1,0 +1,254 @@
+"""Play a way of asking against a known world, run after run, on all cores.
+
+growth = 0 is the reference: one question, one vote, one round. growth > 0 is lazy: the allocation is refreshed each
+time the votes grew by that share, and the block of questions between is drawn at once. Runs are reproducible
+whatever the number of jobs: each has its own child of one seed, and linear algebra runs on one thread.
+"""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from shortlist import loop
+from shortlist.certificates.glr import Glr
+from shortlist.errors import BadInstance, BadProblem
+from shortlist.instances import Instance, World
+from shortlist.pairs import Floats, Ints, all_pairs, pair_ends
+from shortlist.problem import MAX_BOUND, Problem
+from shortlist.rules import RULES
+from shortlist.rules.known import OnlineOracle, Oracle
+from shortlist.rules.oracle_tracking import OracleTracking
+from shortlist.rules.rule import Rule
+from shortlist.tally import Vote
+
+METHODS = (*RULES, "oracle", "online-oracle")
+DEFAULT_METHOD = "oracle-tracking"
+LAZY_GROWTH = 0.001
+
+
+@dataclass(frozen=True)
+class Run:
+    """How one run ended."""
+
+    comparisons: int
+    correct: bool
+    done: bool
+    reason: str | None
+    top: tuple[int, ...]
+    error_bound: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """All runs of one cell, in the order of their seeds."""
+
+    instance: str
+    n: int
+    k: int
+    delta: float
+    method: str
+    rule: str
+    seed: int
+    growth: float
+    runs: tuple[Run, ...]
+
+    @property
+    def comparisons(self) -> Floats:
+        return np.array([run.comparisons for run in self.runs], dtype=np.float64)
+
+    @property
+    def mean_comparisons(self) -> float:
+        return float(self.comparisons.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; 0 for a single run."""
+        return float(self.comparisons.std(ddof=1) / np.sqrt(len(self.runs))) if len(self.runs) > 1 else 0.0
+
+    @property
+    def correct(self) -> int:
+        return sum(run.correct for run in self.runs)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What every run of a simulation shares; small, because it travels to other processes."""
+
+    instance: Instance
+    method: str | Rule
+    certificate: loop.Certificate
+    delta: float
+    growth: float
+    bound: float | None
+    tolerance: float
+    max_votes: int | None
+    w_star: Floats | None  # over the pairs of the unshuffled world
+
+
+def simulate(
+    instance: Instance,
+    method: str | Rule = DEFAULT_METHOD,
+    runs: int = 100,
+    seed: int = 1,
+    *,
+    delta: float = 0.01,
+    rule: loop.Certificate | None = None,
+    growth: float = LAZY_GROWTH,
+    jobs: int = 1,
+    bound: float | None = None,
+    tolerance: float = 0.0,
+    max_votes: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Simulation:
+    """Play `runs` independent runs; `progress` is called with the number finished so far.
+
+    bound=None takes the larger of 10 and twice the largest utility. With jobs > 1 the calling script needs the usual
+    `if __name__ == "__main__":` guard.
+    """
+    certificate = Glr() if rule is None else rule
+    _check(method, runs, seed, growth, jobs)
+    cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, None)
+    if method == "oracle" and instance.fixed:
+        world = instance.draw(np.random.default_rng(0))
+        cell = replace(cell, w_star=_w_star(world, cell))
+    _problem(cell, instance.draw(np.random.default_rng(0)))  # bad input speaks before any process starts
+    seeds = np.random.SeedSequence(seed).spawn(runs)
+    finished: dict[int, Run] = {}
+    for number, run in _play_all(cell, seeds, jobs):
+        finished[number] = run
+        if progress is not None:
+            progress(len(finished))
+    name = method if isinstance(method, str) else method.name
+    ordered = tuple(finished[number] for number in range(runs))
+    return Simulation(instance.name, instance.n, instance.k, delta, name, certificate.name, seed, growth, ordered)
+
+
+def choose_method(method: str, alpha: float, gamma: float, gradient: Literal["sampled", "full"]) -> "str | Rule":
+    """A method by name, with the options that Algorithm 1 has."""
+    return OracleTracking(alpha, gamma, gradient) if method == "oracle-tracking" else method
+
+
+def _check(method: str | Rule, runs: int, seed: int, growth: float, jobs: int) -> None:
+    if isinstance(method, str) and method not in METHODS:
+        raise BadInstance(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if runs < 1 or jobs < 1 or seed < 0:
+        raise BadProblem(f"runs is {runs}, jobs {jobs} and seed {seed}; runs and jobs start at 1, seeds at 0")
+    if not 0 <= growth <= 1:
+        raise BadProblem(f"growth is {growth}; it is a share of the votes from 0 (round by round) to 1")
+
+
+def _play_all(cell: _Cell, seeds: list[np.random.SeedSequence], jobs: int) -> Iterator[tuple[int, Run]]:
+    if jobs == 1 or len(seeds) == 1:
+        for number, seed in enumerate(seeds):
+            yield number, _play(cell, seed)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=context) as pool:
+        numbers = {pool.submit(_play, cell, seed): number for number, seed in enumerate(seeds)}
+        try:
+            for future in as_completed(numbers):
+                yield numbers[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
+    """One run: draw a world, shuffle its items, ask until done."""
+    began = time.perf_counter()
+    rng = np.random.default_rng(seed)
+    with threadpool_limits(limits=1):
+        sorted_world = cell.instance.draw(rng)
+        order = rng.permutation(cell.instance.n)
+        world = _shuffled(sorted_world, order)
+        problem = _problem(cell, world)
+        rule = _make_rule(cell, sorted_world, world, order)
+        state = loop.start(problem, rule, cell.certificate, int(rng.integers(2**62)))
+        while not state.verdict.done:
+            state = _advance(state, world, cell.growth, rng)
+    verdict = state.verdict
+    return Run(
+        verdict.votes,
+        is_right(world, problem, verdict.top),
+        verdict.reason == "certified",
+        verdict.reason,
+        tuple(sorted(int(order[i]) for i in verdict.top)),
+        verdict.error_bound,
+        time.perf_counter() - began,
+    )
+
+
+def _advance(state: loop.State, world: World, growth: float, rng: np.random.Generator) -> loop.State:
+    family = state.problem.family
+    if growth == 0:
+        i, j = (int(end) for end in pair_ends(state.problem.n, np.asarray(loop.ask(state))))
+        outcome = family.draw(rng, world.expected[[i], [j]], np.ones(1))
+        return loop.tell(state, Vote(i, j, float(outcome[0])))
+    votes = round(state.tally.votes)
+    size = max(1, int(growth * votes))
+    if state.problem.max_votes is not None:
+        size = min(size, state.problem.max_votes - votes)
+    pairs, counts = loop.ask_block(state, size)
+    first, second = pair_ends(state.problem.n, pairs)
+    outcomes = family.draw(rng, world.expected[first, second], counts)
+    return loop.tell_block(state, pairs, counts, family.statistic(outcomes))
+
+
+def is_right(world: World, problem: Problem, top: tuple[int, ...]) -> bool:
+    """Does no outsider beat a member of the answer by more than the tolerance?"""
+    rest = np.setdiff1d(np.arange(problem.n), top)
+    even = float(problem.family.expect(np.zeros(1))[0])
+    return bool(np.all(world.expected[np.ix_(rest, np.array(top))] <= even + problem.tolerance + 1e-12))
+
+
+def _shuffled(world: World, order: Ints) -> World:
+    """Item a of the new world is item order[a] of the old: position must not help a rule that breaks ties."""
+    top = tuple(map(int, np.flatnonzero(np.isin(order, world.top))))
+    theta = None if world.theta is None else world.theta[order]
+    return World(world.expected[np.ix_(order, order)], top, theta)
+
+
+def _problem(cell: _Cell, world: World) -> Problem:
+    largest = 0.0 if world.theta is None else float(np.abs(world.theta).max())
+    bound = min(max(10.0, 2 * largest), MAX_BOUND) if cell.bound is None else cell.bound
+    if bound <= largest:
+        raise BadProblem(f"bound is {bound}, but a utility of this instance is {largest:g}; give a larger bound")
+    size = cell.instance
+    return Problem(size.n, size.k, cell.delta, size.family, bound, cell.tolerance, cell.max_votes)
+
+
+def _make_rule(cell: _Cell, sorted_world: World, world: World, order: Ints) -> Rule:
+    if not isinstance(cell.method, str):
+        return cell.method
+    if cell.method in RULES:
+        return RULES[cell.method]()
+    if world.theta is None:
+        raise BadInstance(f"method {cell.method} needs true utilities, and instance {cell.instance.name} has none")
+    if cell.method == "online-oracle":
+        return OnlineOracle(world.theta)
+    w_star = _w_star(sorted_world, cell) if cell.w_star is None else cell.w_star
+    return Oracle(_relabel(w_star, order))
+
+
+def _w_star(world: World, cell: _Cell) -> Floats:
+    if world.theta is None:
+        raise BadInstance(f"method oracle needs true utilities, and instance {cell.instance.name} has none")
+    from shortlist.oracle import solve_oracle  # brings a linear-programming library along
+
+    problem = _problem(cell, world)
+    return solve_oracle(world.theta, problem.k, problem.family, bound=problem.bound).weights
+
+
+def _relabel(w: Floats, order: Ints) -> Floats:
+    n = len(order)
+    square: Floats = np.zeros((n, n))
+    first, second = all_pairs(n)
+    square[first, second] = square[second, first] = w
+    return square[order[first], order[second]]

@@ -1,0 +1,184 @@
+"""What the votes say, and nothing more: per pair the number of votes and the sum of T(outcome).
+
+A tally is a value: adding to it gives a new one. It holds only pairs that have votes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shortlist.errors import BadVotes
+from shortlist.families import Family
+from shortlist.pairs import (
+    Floats,
+    Ints,
+    all_pairs,
+    components,
+    n_pairs,
+    node_sums,
+    pair_ends,
+    pair_number,
+    pair_numbers,
+)
+
+
+class Vote(NamedTuple):
+    """One answer: the outcome as seen from the item `first`."""
+
+    first: int
+    second: int
+    outcome: float
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sufficient statistics of a graph of comparisons; `pairs` is sorted, first < second."""
+
+    n: int
+    pairs: Ints
+    first: Ints
+    second: Ints
+    counts: Floats  # N, or a design w when the tally is an expectation
+    sums: Floats  # sum of T(outcome), from the side of `first`
+
+    @property
+    def votes(self) -> float:
+        return float(self.counts.sum())
+
+    @cached_property
+    def groups(self) -> Ints | None:
+        """Which items the votes connect: each item's group, or None if there is only one."""
+        if len(self.pairs) == n_pairs(self.n):
+            return None
+        count, labels = components(self.n, self.first, self.second)
+        return None if count == 1 else labels
+
+    def _heir(self, tally: "Tally") -> "Tally":
+        """More votes never disconnect a graph: hand the knowledge on."""
+        if self.__dict__.get("groups", ...) is None:
+            tally.__dict__["groups"] = None
+        return tally
+
+    def add(self, family: Family, vote: Vote) -> "Tally":
+        """The tally after one more vote."""
+        i, j = min(vote.first, vote.second), max(vote.first, vote.second)
+        outcome = np.float64(vote.outcome)
+        seen_from_i = outcome if vote.first == i else family.flip(np.asarray(outcome))
+        return self._add_one(i, j, 1.0, float(family.statistic(np.asarray(seen_from_i))))
+
+    def add_block(self, pairs: Ints, counts: Floats, sums: Floats) -> "Tally":
+        """The tally after many votes at once; `pairs` sorted and distinct, sums of T from the lower item's side."""
+        merged = np.union1d(self.pairs, pairs)
+        if len(merged) == len(self.pairs):
+            here = self
+        else:
+            first, second = pair_ends(self.n, merged)
+            where = np.searchsorted(merged, self.pairs)
+            zeros = np.zeros(len(merged))
+            here = Tally(self.n, merged, first, second, zeros, zeros.copy())
+            here.counts[where], here.sums[where] = self.counts, self.sums
+        slots = np.searchsorted(merged, pairs)
+        new_counts, new_sums = here.counts.copy(), here.sums.copy()
+        new_counts[slots] += counts
+        new_sums[slots] += sums
+        return self._heir(replace(here, counts=new_counts, sums=new_sums))
+
+    def _add_one(self, i: int, j: int, count: float, total: float) -> "Tally":
+        pair = pair_number(self.n, i, j)
+        slot = int(np.searchsorted(self.pairs, pair))
+        if slot < len(self.pairs) and self.pairs[slot] == pair:
+            counts, sums = self.counts.copy(), self.sums.copy()
+            counts[slot] += count
+            sums[slot] += total
+            return self._heir(replace(self, counts=counts, sums=sums))
+        return self._heir(
+            Tally(
+                self.n,
+                np.insert(self.pairs, slot, pair),
+                np.insert(self.first, slot, i),
+                np.insert(self.second, slot, j),
+                np.insert(self.counts, slot, count),
+                np.insert(self.sums, slot, total),
+            )
+        )
+
+
+def empty_tally(n: int) -> Tally:
+    """No votes yet."""
+    none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
+    return Tally(n, none, none, none, nothing, nothing)
+
+
+def expected_tally(family: Family, theta: Floats, w: Floats) -> Tally:
+    """What a design w over all pairs would see under theta: counts w, sums w A'(eta)."""
+    kept = np.flatnonzero(w)
+    first, second = (ends[kept] for ends in all_pairs(len(theta)))
+    mean = family.moments(theta[first] - theta[second]).mean
+    return Tally(len(theta), kept, first, second, w[kept], w[kept] * mean)
+
+
+def tally_votes(
+    family: Family,
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    weight: ArrayLike | None = None,
+    n: int | None = None,
+) -> Tally:
+    """The tally of votes given as arrays; a row of weight w stands for w votes with that mean outcome."""
+    i, j, y, w = _as_arrays(first, second, outcome, weight)
+    size = _check_items(i, j, n)
+    family.check(y)
+    if not np.all(np.isfinite(w) & (w >= 0)):
+        raise BadVotes("a weight is negative or not a number; a weight is how many votes a row stands for")
+    swapped = i > j
+    totals = w * family.statistic(np.where(swapped, family.flip(y), y))
+    pairs, slots = _distinct(pair_numbers(size, i, j), n_pairs(size))
+    counts, sums = (node_sums(slots, values, len(pairs)) for values in (w, totals))
+    return Tally(size, pairs, *pair_ends(size, pairs), counts, sums)
+
+
+def _distinct(numbers: Ints, limit: int) -> tuple[Ints, Ints]:
+    """Sorted distinct pair numbers below `limit`, and each vote's place among them."""
+    if limit > 4 * len(numbers):
+        pairs, slots = np.unique(numbers, return_inverse=True)
+        return pairs, slots
+    present = np.bincount(numbers, minlength=limit) > 0  # counting is ten times faster than sorting
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[numbers]
+
+
+def _as_arrays(
+    first: ArrayLike, second: ArrayLike, outcome: ArrayLike, weight: ArrayLike | None
+) -> tuple[Ints, Ints, Floats, Floats]:
+    try:
+        ends = [np.asarray(end) for end in (first, second)]
+        y = np.asarray(outcome, dtype=np.float64)
+        w = np.ones(y.shape) if weight is None else np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise BadVotes(f"votes must be arrays of numbers: {reason}") from None
+    if any(end.size and not np.issubdtype(end.dtype, np.integer) for end in ends):
+        raise BadVotes("first and second must hold whole item numbers, counted from 0")
+    shapes: Sequence[tuple[int, ...]] = [ends[0].shape, ends[1].shape, y.shape, w.shape]
+    if any(len(shape) != 1 for shape in shapes) or len(set(shapes)) != 1:
+        raise BadVotes(f"first, second, outcome and weight must be flat and of one length, got shapes {shapes}")
+    return ends[0].astype(np.int64), ends[1].astype(np.int64), y, w
+
+
+def _check_items(i: Ints, j: Ints, n: int | None) -> int:
+    if len(i) == 0 and n is None:
+        raise BadVotes("no votes and no n; give n, the number of items")
+    highest = int(max(i.max(initial=-1), j.max(initial=-1)))
+    size = highest + 1 if n is None else n
+    if size < 2:
+        raise BadVotes(f"{size} items cannot be compared; give at least two")
+    if highest >= size or int(min(i.min(initial=0), j.min(initial=0))) < 0:
+        raise BadVotes(
+            f"item numbers must lie in 0..{size - 1}, found {highest if highest >= size else 'a negative one'}"
+        )
+    if np.any(i == j):
+        raise BadVotes(f"item {int(i[i == j][0])} is compared with itself; a vote needs two different items")
+    return size
