@@ -1,6 +1,7 @@
 """Shared by all tests: the reference cases, computed by an interior-point cone solver independently of this package."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,17 @@ import pytest
 
 from shortlist.families import make_family
 from shortlist.tally import Tally, tally_votes
+from shortlist.threads import one_thread
 
 DATA = Path(__file__).parent / "data"
 REFERENCE: list[dict[str, Any]] = json.loads((DATA / "reference.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def single_thread() -> Iterator[None]:
+    """As every public call does; tests that call the core directly must not fight over the cores either."""
+    with one_thread():
+        yield
 
 
 @pytest.fixture(params=REFERENCE, ids=lambda case: f"{case['family']}-{case['seed']}")

@@ -11,6 +11,7 @@ from shortlist.families import Family, make_family
 from shortlist.pairs import Floats
 from shortlist.problem import Problem
 from shortlist.tally import tally_votes
+from shortlist.threads import one_thread
 
 
 def fit(
@@ -30,7 +31,8 @@ def fit(
     speaks = make_family(family, sigma)
     tally = tally_votes(speaks, first, second, outcome, weight, n)
     problem = Problem(tally.n, 1, 0.5, speaks, bound)  # checks the bound
-    return estimate.fit(speaks, tally, problem.bound)
+    with one_thread():
+        return estimate.fit(speaks, tally, problem.bound)
 
 
 def certify(
@@ -54,5 +56,6 @@ def certify(
     speaks = make_family(family, sigma)
     tally = tally_votes(speaks, first, second, outcome, weight, n)
     problem = Problem(tally.n, k, delta, speaks, bound, tolerance)
-    theta_hat = estimate.fit(speaks, tally, bound)
-    return Glr(lam).examine(problem, tally, theta_hat)
+    with one_thread():
+        theta_hat = estimate.fit(speaks, tally, bound)
+        return Glr(lam).examine(problem, tally, theta_hat)

@@ -19,11 +19,13 @@ from shortlist.tally import Tally
 Flags = NDArray[np.bool_]
 
 STEP_TOLERANCE = 3e-5  # Newton converges quadratically: after such a step the error is near 1e-9
+FACE_TOLERANCE = 1e-10  # on a face, nearly exact: there the signs of the multipliers are read
+PULL_TOLERANCE = 1e-12  # per vote; a vote at the box pulls with e^-20
 DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
 MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
 COMPONENT_PULL = 1e-11  # centres groups that no vote connects; weaker than one vote at the box, e^-20
 VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
-DAMPING = 1e-14  # keeps Cholesky alive where the logistic is flat; changes steps, not the optimum
+DAMPING = 1e-14  # per vote; revives Cholesky where the logistic is flat; changes steps, not the optimum
 
 
 class Projection(NamedTuple):
@@ -164,7 +166,6 @@ class _Graph:
         residual = self.counts * mean - self.sums
         gradient = node_sums(self.first, residual, m) - node_sums(self.second, residual, m)
         hessian = laplacian(m, self.first, self.second, self.counts * variance)
-        hessian.ravel()[:: m + 1] += DAMPING * (1.0 + self.total)
         hessian += self.spring
         value = float(self.counts @ log_partition - self.sums @ eta)
         if self.connected:
@@ -180,13 +181,15 @@ class _Graph:
         for _ in range(limit):
             step, multiplier = self._newton_step(here, active)
             length = float(np.abs(step).max())
+            if length <= STEP_TOLERANCE and self._inside(z + step):
+                return z + step
             decrement = -float(here.gradient @ step)
-            if length > STEP_TOLERANCE and decrement > DECREMENT_TOLERANCE * (1.0 + self.total):
+            if length > FACE_TOLERANCE and decrement > DECREMENT_TOLERANCE * (1.0 + self.total):
                 z, active, here = self._advance(z, step, decrement, active, here)
                 continue
             wrong = self._wrong_sign(z, here.gradient + multiplier * self.size, active)
             if wrong is None:
-                return np.clip(z + step, self.low, self.high) if length <= STEP_TOLERANCE else z
+                return z
             active[wrong] = False
         raise NotConverged(limit, length)
 
@@ -200,12 +203,18 @@ class _Graph:
         block = here.hessian[free][:, free]
         right = np.empty((len(size), 2), order="F")
         right[:, 0], right[:, 1] = here.gradient[free], size
-        _, solved, info = lapack.dposv(block.T, right, overwrite_b=1)
+        _, solved, info = lapack.dposv(block.T, right)
+        if info != 0:
+            block.ravel()[:: len(size) + 1] += DAMPING * (1.0 + self.total)
+            _, solved, info = lapack.dposv(block.T, right)
         if info != 0:
             raise NotConverged(0, np.inf)
         multiplier = -float(size @ solved[:, 0]) / float(size @ solved[:, 1])
         step[free] = -(solved[:, 0] + multiplier * solved[:, 1])
         return step, multiplier
+
+    def _inside(self, z: Floats) -> bool:
+        return bool(np.all((self.low < z) & (z < self.high)))
 
     def _room(self, z: Floats, step: Floats) -> Floats:
         """How many such steps fit between each node and its bound."""
@@ -215,12 +224,10 @@ class _Graph:
 
     def _wrong_sign(self, z: Floats, slope: Floats, active: Flags) -> int | None:
         """The active bound that the likelihood pulls away from hardest, if any."""
-        if not active.any():
-            return None
         pull = np.where(z >= self.high, slope, -slope)  # at the upper bound the slope must not be positive
         pull[~active] = 0.0
         worst = int(np.argmax(pull))
-        return worst if pull[worst] > 1e-12 * (1.0 + self.total) else None
+        return worst if pull[worst] > PULL_TOLERANCE * (1.0 + self.total) else None
 
     def _advance(
         self, z: Floats, step: Floats, decrement: float, active: Flags, here: _Local

@@ -25,7 +25,7 @@ class Screen(NamedTuple):
 
     def guess(self, theta: Floats, m: int) -> Floats:
         """Where reversing pair m would move theta, to second order; sums to zero, ties the pair."""
-        way = self.inverse[self.inside[m]] - self.inverse[self.outside[m]]
+        way: Floats = self.inverse[self.inside[m]] - self.inverse[self.outside[m]]
         return theta - float(self.gaps[m] / self.resistances[m]) * way
 
 
@@ -43,5 +43,4 @@ def curvature_inverse(family: Family, tally: Tally, theta: Floats) -> Floats:
     variance = family.moments(theta[tally.first] - theta[tally.second]).variance
     curvature = laplacian(tally.n, tally.first, tally.second, tally.counts * variance)
     curvature += curvature.trace() / tally.n**2
-    inverse: Floats = np.linalg.inv(curvature)
-    return inverse
+    return np.asarray(np.linalg.inv(curvature), dtype=np.float64)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from shortlist import loop
 from shortlist.certificates.glr import Glr
@@ -26,6 +25,7 @@ from shortlist.rules.known import OnlineOracle, Oracle
 from shortlist.rules.oracle_tracking import OracleTracking
 from shortlist.rules.rule import Rule
 from shortlist.tally import Vote
+from shortlist.threads import one_thread
 
 METHODS = (*RULES, "oracle", "online-oracle")
 DEFAULT_METHOD = "oracle-tracking"
@@ -164,7 +164,7 @@ def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
     """One run: draw a world, shuffle its items, ask until done."""
     began = time.perf_counter()
     rng = np.random.default_rng(seed)
-    with threadpool_limits(limits=1):
+    with one_thread():
         sorted_world = cell.instance.draw(rng)
         order = rng.permutation(cell.instance.n)
         world = _shuffled(sorted_world, order)

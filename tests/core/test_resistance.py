@@ -28,8 +28,6 @@ def test_for_close_items_it_is_exact_to_second_order_and_finds_the_worst_pair(sc
     family, theta = BradleyTerry(), scale * THETA
     inside, outside = boundary(theta, 2)
     found = screen(family, expected_tally(family, theta, w), theta, inside, outside, 0.0)
-    exact = [
-        project(family, theta, w, 10.0, Tie(int(v), int(u))).gamma for u, v in zip(inside, outside, strict=True)
-    ]
+    exact = [project(family, theta, w, 10.0, Tie(int(v), int(u))).gamma for u, v in zip(inside, outside, strict=True)]
     assert np.argmin(found.values) == np.argmin(exact)
     np.testing.assert_allclose(found.values, exact, rtol=accuracy)

@@ -38,7 +38,8 @@ def demo(
         BarColumn(),
         TextColumn("{task.fields[votes]:>6,} votes  leading: {task.fields[top]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task("", total=1.0, votes=0, top="")
         while not study.verdict.done:
             question = study.ask()

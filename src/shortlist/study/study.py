@@ -18,6 +18,7 @@ from shortlist.pairs import pair_ends, pair_number
 from shortlist.problem import Problem
 from shortlist.rules.rule import Rule
 from shortlist.tally import Vote
+from shortlist.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Study:
 
     def examine(self) -> Verdict[str]:
         """The verdict in full: error bound now, who is certainly in or out. May take a while for many items."""
-        return named(loop.examine(self._settled), self.items, self._settled.theta_hat)
+        with one_thread():
+            return named(loop.examine(self._settled), self.items, self._settled.theta_hat)
 
     @property
     def utilities(self) -> dict[str, float]:
@@ -107,13 +109,17 @@ class Study:
 
     def _close(self, answer: Answer) -> Verdict[str]:
         self._history[answer.question.id] = answer
+        with one_thread():
+            self._refold()
+        return self.verdict
+
+    def _refold(self) -> None:
         while self._n_settled < len(self._history) and self._history[self._n_settled].closed:
             self._settled = self._fold(self._settled, self._history[self._n_settled])
             self._n_settled += 1
         self._current = self._settled
         for later in self._history[self._n_settled :]:
             self._current = self._fold(self._current, later)
-        return self.verdict
 
     def _fold(self, state: loop.State, answer: Answer) -> loop.State:
         if answer.outcome is None:

@@ -1,0 +1,187 @@
+"""What we measure ourselves and peers with: `make bench`, or `python benchmarks/run.py --json FILE`.
+
+Machines are noisy, so costs are ratios to one dense numpy.linalg.solve of the same n, timed in the same run, all on
+one thread of linear algebra.
+"""
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import choix
+import evalica
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import shortlist
+from shortlist import loop
+from shortlist.certificates.glr import Glr
+from shortlist.estimate import fit
+from shortlist.families import BradleyTerry
+from shortlist.instances import equally_spaced
+from shortlist.pairs import all_pairs
+from shortlist.problem import Problem
+from shortlist.rules.oracle_tracking import OracleTracking
+from shortlist.simulation import simulate
+from shortlist.study.study import Study
+from shortlist.tally import expected_tally
+from shortlist.threads import one_thread
+
+Row = dict[str, Any]
+
+
+def median_seconds(work: Callable[[], Any], repeats: int) -> float:
+    work()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def solve_seconds(n: int) -> float:
+    rng = np.random.default_rng(0)
+    matrix, right = rng.normal(size=(n, n)) + n * np.eye(n), rng.normal(size=n)
+    return median_seconds(lambda: np.linalg.solve(matrix, right), 200 if n <= 100 else 30)
+
+
+def middle_of_a_study(n: int, k: int, gap: float, votes: int) -> tuple[Study, np.ndarray]:
+    """A study of oracle-tracking with that many votes, reached in coarse blocks."""
+    theta = equally_spaced(n, k, gap, BradleyTerry()).draw(np.random.default_rng(0)).theta
+    assert theta is not None
+    problem = Problem(n, k, 1e-9, bound=max(10.0, 2 * float(theta.max())))
+    state = loop.start(problem, OracleTracking(), Glr(), seed=1)
+    rng, family = np.random.default_rng(1), problem.family
+    first, second = all_pairs(n)
+    while state.tally.votes < votes:
+        pairs, counts = loop.ask_block(state, max(n, int(0.05 * state.tally.votes)))
+        outcomes = family.draw(rng, family.expect(theta[first[pairs]] - theta[second[pairs]]), counts)
+        state = loop.tell_block(state, pairs, counts, outcomes)
+    study = Study([f"item {i}" for i in range(n)], problem, state.rule, state.certificate, seed=1)
+    study._settled = study._current = state
+    return study, theta
+
+
+def ask_and_tell(n: int, k: int, gap: float, votes: int, rounds: int) -> Row:
+    study, theta = middle_of_a_study(n, k, gap, votes)
+    rng = np.random.default_rng(2)
+    place = {item: number for number, item in enumerate(study.items)}
+
+    def one() -> None:
+        question = study.ask()
+        eta = theta[place[question.first]] - theta[place[question.second]]
+        study.tell(question, float(rng.random() < 1 / (1 + np.exp(-eta))))
+
+    return ratio_row(f"ask+tell, oracle-tracking, n={n}, {votes:,} votes in", median_seconds(one, rounds), n)
+
+
+def ratio_row(what: str, seconds: float, n: int) -> Row:
+    return {"what": what, "seconds": seconds, "solves": seconds / solve_seconds(n)}
+
+
+def cold_fit() -> Row:
+    n, family = 100, BradleyTerry()
+    theta = np.linspace(3, -3, n)
+    tally = expected_tally(family, theta, np.full(n * (n - 1) // 2, 20.0))
+    return ratio_row(
+        "fit, n=100, all pairs, cold, from counts", median_seconds(lambda: fit(family, tally, 10.0), 50), n
+    )
+
+
+def raw_votes(n: int, votes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    theta = np.linspace(2, -2, n)
+    first = rng.integers(0, n, votes)
+    second = (first + rng.integers(1, n, votes)) % n
+    return first, second, (rng.random(votes) < 1 / (1 + np.exp(theta[second] - theta[first]))).astype(float)
+
+
+def fit_against_peers() -> list[Row]:
+    """The same 100,000 votes in each library's own form, aggregation included; utilities must agree."""
+    n, votes = 100, 100_000
+    first, second, outcome = raw_votes(n, votes)
+    winners_losers = np.where(outcome[:, None] == 1, np.column_stack([first, second]), np.column_stack([second, first]))
+    pairs = list(map(tuple, winners_losers.tolist()))
+    names = [str(i) for i in range(n)]
+    left, right = [names[i] for i in first], [names[i] for i in second]
+    results = [evalica.Winner.X if y == 1 else evalica.Winner.Y for y in outcome]
+    ours = shortlist.fit(first, second, outcome)
+    seconds = median_seconds(lambda: shortlist.fit(first, second, outcome), 20)
+    theirs = {
+        "choix opt_pairwise": lambda: choix.opt_pairwise(n, pairs),
+        "choix ilsr_pairwise": lambda: choix.ilsr_pairwise(n, pairs),
+        "evalica bradley_terry": lambda: evalica_theta(evalica.bradley_terry, left, right, results, names),
+        "evalica newman": lambda: evalica_theta(evalica.newman, left, right, results, names),
+    }
+    rows = [{"what": "fit of 100,000 raw votes, shortlist", "seconds": seconds}]
+    for name, work in theirs.items():
+        theta = np.asarray(work())
+        slower = median_seconds(work, 3)
+        difference = float(np.abs(theta - theta.mean() - ours).max())
+        rows.append({"what": f"  {name}", "seconds": slower, "times ours": slower / seconds, "difference": difference})
+    return rows
+
+
+def evalica_theta(method: Any, left: Any, right: Any, results: Any, names: list[str]) -> np.ndarray:
+    scores = method(left, right, results, tolerance=1e-8).scores
+    return np.log(np.array([scores[name] for name in names]))
+
+
+def oracle_rows(sizes: list[tuple[int, int, float]]) -> list[Row]:
+    rows = []
+    for n, k, gap in sizes:
+        theta = (n + 1 - 2 * np.arange(1, n + 1)) * gap / 2
+        began = time.perf_counter()
+        solved = shortlist.solve_oracle(theta, k)
+        seconds = time.perf_counter() - began
+        width = solved.rate_upper / solved.rate - 1
+        rows.append({"what": f"oracle to 1 %, n={n}, k={k}, gap {gap}", "seconds": seconds, "difference": width})
+    return rows
+
+
+def lazy_run() -> Row:
+    result = simulate(equally_spaced(100, 5, 0.1, BradleyTerry()), runs=1, seed=1, delta=0.01)
+    run = result.runs[0]
+    what = f"lazy run to the stop, n=100, k=5, gap 0.1: {run.comparisons:,} comparisons, correct: {run.correct}"
+    return {"what": what, "seconds": run.seconds}
+
+
+def measure(quick: bool) -> list[Row]:
+    with one_thread():
+        rows = [ask_and_tell(20, 5, 0.25, 10_000, 200), ask_and_tell(100, 5, 0.1, 200_000, 100)]
+        rows += [] if quick else [ask_and_tell(500, 5, 0.05, 1_000_000, 15)]
+        rows += [cold_fit(), *fit_against_peers()]
+    rows += oracle_rows([(20, 5, 0.25)] if quick else [(20, 5, 0.25), (100, 5, 0.1)])
+    return rows if quick else [*rows, lazy_run()]
+
+
+def show(rows: list[Row]) -> None:
+    table = Table("what", "seconds", "solves", "times ours", "difference")
+    for row in rows:
+        cells = [
+            f"{row[name]:.3g}" if name in row else "" for name in ("seconds", "solves", "times ours", "difference")
+        ]
+        table.add_row(row["what"], *cells)
+    Console(width=140).print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    options = parser.parse_args()
+    rows = measure(options.quick)
+    show(rows)
+    if options.json:
+        about = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()}
+        options.json.write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+import asyncio
+import itertools
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shortlist
+from shortlist.errors import (
+    AlreadyAnswered,
+    BadInput,
+    BadOutcome,
+    JudgeFailed,
+    ShortlistError,
+    StudyDone,
+    UnknownItem,
+    UnknownQuestion,
+)
+
+ITEMS = ["ann", "bob", "cid", "dee"]
+STRENGTH = dict(zip(ITEMS, [2.0, 1.0, -1.0, -2.0], strict=True))
+
+
+def wins(first, second, rng):
+    return rng.random() < 1 / (1 + np.exp(STRENGTH[second] - STRENGTH[first]))
+
+
+def fingerprint(study):
+    state = study._settled
+    return state.tally.counts.tolist(), state.tally.sums.tolist(), state.theta_hat.tolist(), study.ask()
+
+
+def test_the_loop_of_the_readme():
+    rng = np.random.default_rng(1)
+    study = shortlist.create_study(items=ITEMS, k=2, delta=0.05)
+    while not study.verdict.done:
+        question = study.ask()
+        study.tell(question, winner=question.first if wins(question.first, question.second, rng) else question.second)
+    assert set(study.verdict.top) == {"ann", "bob"}
+    assert study.verdict.reason == "certified"
+    assert study.verdict.error_bound <= 0.05
+    assert "Top 2 of 4" in str(study.verdict)
+    assert study.utilities["ann"] > study.utilities["dee"]
+    with pytest.raises(StudyDone):
+        study.ask()
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 8), order=st.randoms(use_true_random=False))
+def test_the_order_of_answers_does_not_matter(seed, size, order):
+    def run(shuffle):
+        rng = np.random.default_rng(seed)
+        study = shortlist.create_study(ITEMS, k=2, delta=1e-6, seed=5)
+        for _ in range(4):
+            questions = study.ask_many(size)
+            answers = [(q, float(wins(q.first, q.second, rng))) for q in questions]
+            if shuffle:
+                order.shuffle(answers)
+            for question, outcome in answers:
+                study.tell(question, outcome)
+        return fingerprint(study)
+
+    assert run(shuffle=True) == run(shuffle=False)
+
+
+def test_questions_out_are_spread_and_sides_are_fair():
+    study = shortlist.create_study([f"i{i}" for i in range(8)], k=3)
+    questions = study.ask_many(28)
+    assert len({frozenset((q.first, q.second)) for q in questions}) == 28
+    first_is_lower = sum(int(q.first[1:]) < int(q.second[1:]) for q in questions + study.ask_many(372))
+    assert 160 < first_is_lower < 240
+    assert study.out == [answer.question for answer in study.answers]
+
+
+def test_only_what_is_settled_decides():
+    """A verdict waits for the oldest question that is out: slow answers cannot bias it."""
+    study = shortlist.create_study(["a", "b"], k=1, delta=0.3)
+    oldest = study.ask()
+    for _ in range(60):
+        question = study.ask()
+        study.tell(question, winner="a")
+    assert study.verdict.votes == 0
+    assert not study.verdict.done
+    assert study.utilities["a"] == 10.0
+    study.tell(oldest, winner="a")
+    assert study.verdict.done
+
+
+def test_a_skipped_question_counts_for_nothing():
+    plain, skipping = (shortlist.create_study(ITEMS, k=2, seed=3) for _ in range(2))
+    plain.tell(plain.ask(), 1.0)
+    first = skipping.ask()
+    skipping.skip(skipping.ask())
+    skipping.tell(first, 1.0)
+    assert skipping.verdict.votes == 1
+    assert skipping._settled.theta_hat.tolist() == plain._settled.theta_hat.tolist()
+    with pytest.raises(AlreadyAnswered):
+        skipping.tell(1, 1.0)
+
+
+def test_every_way_to_say_who_won():
+    study = shortlist.create_study(["a", "b"], k=1)
+    for answer, expected in (
+        ({"winner": "a"}, None),
+        ({"outcome": "tie"}, 0.5),
+        ({"outcome": 0.75}, 0.75),
+        ({"outcome": True}, 1.0),
+    ):
+        question = study.ask()
+        study.tell(question, **answer)
+        told = study.answers[question.id].outcome
+        assert told == (float(question.first == "a") if expected is None else expected)
+
+
+def test_gaussian_studies_take_differences():
+    study = shortlist.create_study(["a", "b", "c"], k=1, delta=0.1, family="gaussian", sigma=0.5)
+    rng = np.random.default_rng(0)
+    height = {"a": 1.0, "b": 0.0, "c": -0.5}
+    while not study.verdict.done:
+        question = study.ask()
+        study.tell(question, rng.normal(height[question.first] - height[question.second], 0.5))
+    assert study.verdict.top == ("a",)
+    other = shortlist.create_study(["a", "b"], k=1, family="gaussian")
+    question = other.ask()
+    with pytest.raises(BadOutcome, match="difference"):
+        other.tell(question, winner="a")
+
+
+@pytest.mark.parametrize(
+    ("items", "options", "message"),
+    [
+        (["a"], {"k": 1}, "at least two"),
+        ([], {"k": 1}, "at least two"),
+        (["a", "b", "a"], {"k": 1}, "more than once: a"),
+        (["a", ""], {"k": 1}, "not empty"),
+        (["a", 3], {"k": 1}, "string"),
+        ("ab", {"k": 1}, "one string"),
+        (["a", "tie"], {"k": 1}, "tie"),
+        (["a", "b"], {"k": 0}, "k is 0"),
+        (["a", "b"], {"k": 2}, "k is 2"),
+        (["a", "b"], {"k": 1, "delta": 2.0}, "delta"),
+        (["a", "b"], {"k": 1, "method": "magic"}, "choose one of"),
+        (["a", "b"], {"k": 1, "rule": "magic"}, "choose one of"),
+        (["a", "b"], {"k": 1, "family": "magic"}, "choose one of"),
+        (["a", "b"], {"k": 1, "family": "gaussian", "sigma": 0.0}, "sigma"),
+        (["a", "b"], {"k": 1, "seed": -1}, "seed"),
+        (["a", "b"], {"k": 1, "storage": "sqlite:///x.db"}, "memory"),
+    ],
+)
+def test_bad_studies_are_refused(items, options, message):
+    with pytest.raises(BadInput, match=message):
+        shortlist.create_study(items, **options)
+
+
+def test_bad_answers_leave_the_study_as_it_was():
+    study = shortlist.create_study(ITEMS, k=2)
+    question = study.ask()
+    before = fingerprint(study)
+    study.skip(1)
+    attempts = [
+        (lambda: study.tell(99, 1.0), UnknownQuestion),
+        (lambda: study.tell(-1, 1.0), UnknownQuestion),
+        (lambda: study.tell("0", 1.0), UnknownQuestion),
+        (lambda: study.tell(shortlist.Question(0, "x", "y"), 1.0), UnknownQuestion),
+        (lambda: study.tell(question, winner="nobody"), UnknownItem),
+        (lambda: study.tell(question, float("nan")), BadOutcome),
+        (lambda: study.tell(question, 1.5), BadOutcome),
+        (lambda: study.tell(question, "win"), BadOutcome),
+        (lambda: study.tell(question, [1.0, 0.0]), BadOutcome),
+        (lambda: study.tell(question), BadOutcome),
+        (lambda: study.tell(question, 1.0, winner="ann"), BadOutcome),
+    ]
+    for attempt, error in attempts:
+        with pytest.raises(error) as caught:
+            attempt()
+        assert isinstance(caught.value, ShortlistError)
+        assert str(caught.value)
+    assert fingerprint(study)[:3] == before[:3]
+    study.tell(question, 1.0)
+    with pytest.raises(AlreadyAnswered):
+        study.tell(question, 1.0)
+
+
+def test_find_top_with_a_plain_judge():
+    rng = random.Random(1)
+    verdict = shortlist.find_top(ITEMS, k=2, judge=lambda a, b: a if wins(a, b, rng) else b, delta=0.1)
+    assert set(verdict.top) == {"ann", "bob"}
+
+
+def test_find_top_with_threads_keeps_that_many_questions_out():
+    rng, lock = random.Random(2), threading.Lock()
+    busy, most = 0, 0
+
+    def judge(first, second):
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        time.sleep(0.001)
+        with lock:
+            busy -= 1
+            return float(wins(first, second, rng))
+
+    verdict = shortlist.find_top(ITEMS, k=2, judge=judge, delta=0.1, workers=4)
+    assert set(verdict.top) == {"ann", "bob"}
+    assert most == 4
+
+
+def test_find_top_with_an_async_judge():
+    rng = random.Random(3)
+
+    async def judge(first, second):
+        await asyncio.sleep(0)
+        return "tie" if rng.random() < 0.1 else first if wins(first, second, rng) else second
+
+    verdict = shortlist.find_top(ITEMS, k=2, judge=judge, delta=0.1, workers=8)
+    assert set(verdict.top) == {"ann", "bob"}
+
+
+@pytest.mark.parametrize("answer", ["nobody", None, 7.0, "left"])
+def test_a_judge_that_answers_nonsense_is_named(answer):
+    with pytest.raises(JudgeFailed, match="answered"):
+        shortlist.find_top(ITEMS, k=2, judge=lambda a, b: answer)
+
+
+def test_a_judge_that_raises_is_named():
+    counter = itertools.count()
+
+    def judge(first, second):
+        if next(counter) == 5:
+            raise RuntimeError("out of coffee")
+        return first
+
+    with pytest.raises(JudgeFailed, match="out of coffee"):
+        shortlist.find_top(ITEMS, k=2, judge=judge, workers=2)
+    with pytest.raises(BadInput, match="workers"):
+        shortlist.find_top(ITEMS, k=2, judge=judge, workers=0)

@@ -1,0 +1,100 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [str(Path(sys.executable).parent / "shortlist")]
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def run_json(*arguments):
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+def test_help_lists_every_command():
+    text = run("--help").stdout
+    for command in ("demo", "oracle", "simulate", "certify"):
+        assert command in text
+        assert "--json" in run(command, "--help").stdout
+    assert run("--version").stdout.startswith("shortlist ")
+
+
+def test_oracle():
+    found = run_json("oracle", "--utilities", "1,0,-1", "-k", "1")
+    assert found["rate"] <= found["rate_upper"] <= 1.011 * found["rate"]
+    assert sum(w for _, _, w in found["weights"]) == pytest.approx(1)
+    assert [row[:2] for row in found["weights"]] == [[0, 1], [0, 2], [1, 2]]
+    gaussian = run_json("oracle", "--utilities", "0.5,-0.5", "-k", "1", "--family", "gaussian", "--sigma", "2")
+    assert gaussian["rate"] == pytest.approx(1 / (2 * 4), rel=1e-6)
+    assert "nats per comparison" in run("oracle", "--utilities", "1,0,-1", "-k", "1").stdout
+
+
+def test_simulate():
+    world = ["--instance", "equally-spaced", "-n", "4", "-k", "2", "--gap", "1"]
+    arguments = ["simulate", *world, "--delta", "0.1", "--runs", "3", "--seed", "4"]
+    found = run_json(*arguments)
+    assert found["correct"] == 3
+    assert found["mean_comparisons"] == pytest.approx(sum(r["comparisons"] for r in found["runs"]) / 3)
+    assert all(r["correct"] is True for r in found["runs"])
+    assert found["method"] == "oracle-tracking"
+    assert run_json(*arguments, "--jobs", "1")["mean_comparisons"] == found["mean_comparisons"]
+    assert "3 of 3" in run(*arguments).stdout
+
+
+def test_certify(tmp_path):
+    votes = tmp_path / "votes.csv"
+    rows = [f"{a},{b},0.9,80" for a, b in (("x", "y"), ("x", "z"), ("y", "z"))]
+    votes.write_text("\n".join(["first,second,outcome,weight", *rows]))
+    found = run_json("certify", str(votes), "-k", "1", "--delta", "0.05", "--rule", "glr")
+    assert found["top"] == ["x"]
+    assert found["done"] is True
+    assert found["error_bound"] <= 0.05
+    assert found["certainly_out"] == ["y", "z"]
+    assert found["undecided"] == []
+    assert found["statistic"] >= found["threshold"]
+    text = run("certify", str(votes), "-k", "1").stdout
+    assert "Top 1 of 3: x" in text
+    assert "Guarantee" in text
+
+
+def test_demo_ends_in_a_verdict():
+    found = run_json("demo")
+    assert found["done"] is True
+    assert found["top"] == ["think, then check", "three examples", "think step by step"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("oracle --utilities 1,1,0 -k 1", "no unique top 1"),
+        ("oracle --utilities 1,0 -k 2", "k"),
+        ("oracle --utilities 1,0 -k 0", "k"),
+        ("oracle --utilities 1,x -k 1", "separated by commas"),
+        ("oracle --utilities 1,0 -k 1 --family gaussian --sigma 0", "sigma"),
+        ("oracle --utilities 1,0 -k 1 --family thurstone", "thurstone"),
+        ("oracle -k 1", "utilities"),
+        ("simulate --instance nonsense -n 4 -k 1", "unknown instance"),
+        ("simulate --instance sst -n 4 -k 4", "k is 4"),
+        ("simulate --instance sst -k 1", "needs n"),
+        ("simulate --instance sst -n 4 -k 1 --delta 1", "delta"),
+        ("simulate --instance sst -n 4 -k 1 --method oracle", "true utilities"),
+        ("simulate --instance sst -n 4 -k 1 --method magic", "unknown method"),
+        ("simulate --instance sst -n four -k 1", "integer"),
+        ("certify nowhere.csv -k 1", "cannot read nowhere.csv"),
+        ("frobnicate", "frobnicate"),
+        ("demo --delta 0", "delta"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_code_two(arguments, message):
+    done = run(*arguments.split(), code=2)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""

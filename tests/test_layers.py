@@ -1,0 +1,72 @@
+"""Imports point down this list only. The same list is drawn in docs/architecture.md."""
+
+import ast
+from pathlib import Path
+
+import shortlist
+
+ROOT = Path(shortlist.__file__).parent
+LAYERS = [
+    ["cli"],
+    ["study", "io"],
+    ["simulation"],
+    ["arrays", "instances"],
+    ["loop"],
+    ["rules"],
+    ["certificates", "oracle", "tracking"],
+    ["resistance"],
+    ["estimate"],
+    ["problem", "tally"],
+    ["families"],
+    ["pairs"],
+    ["errors", "threads"],
+]
+HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
+CORE_MAY_IMPORT = {
+    "collections", "concurrent", "contextlib", "csv", "dataclasses", "functools", "math", "multiprocessing",
+    "numpy", "pathlib", "scipy", "shortlist", "threadpoolctl", "time", "typing",
+}  # fmt: skip
+
+
+def modules():
+    for file in sorted(ROOT.rglob("*.py")):
+        name = file.relative_to(ROOT).with_suffix("").parts
+        yield name[0], file
+
+
+def imports(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            if node.module == "shortlist":
+                yield from (f"shortlist.{alias.name}" for alias in node.names)
+
+
+def test_every_module_has_a_place():
+    assert {name for name, _ in modules()} - {"__init__"} == set(HEIGHT)
+
+
+def test_imports_point_down():
+    for name, file in modules():
+        if name == "__init__":
+            continue
+        for target in imports(file):
+            part = target.split(".")[1] if target.startswith("shortlist.") else None
+            if part in HEIGHT and part != name:
+                assert HEIGHT[part] < HEIGHT[name], f"{file.relative_to(ROOT)} imports {target}"
+
+
+def test_the_core_knows_only_numbers():
+    for name, file in modules():
+        if name != "__init__" and name not in ("cli", "study", "io"):
+            foreign = {target.split(".")[0] for target in imports(file)} - CORE_MAY_IMPORT
+            assert not foreign, f"{file.relative_to(ROOT)} imports {foreign}"
+
+
+def test_no_hidden_randomness():
+    for _, file in modules():
+        text = file.read_text()
+        assert "np.random.seed" not in text
+        assert "default_rng()" not in text
