@@ -13,7 +13,8 @@ ShortlistError
 ├── AlreadyAnswered
 ├── StudyDone
 ├── JudgeFailed
-└── NotConverged
+├── NotConverged
+└── GapNotReached
 """
 
 
@@ -94,4 +95,14 @@ class NotConverged(ShortlistError):
         super().__init__(
             f"the fit did not converge in {steps} Newton steps (last step {last_step:.1e}); "
             "a smaller bound makes the problem better conditioned"
+        )
+
+
+class GapNotReached(ShortlistError):
+    """The oracle game was not solved to the wanted precision."""
+
+    def __init__(self, rounds: int, rate: float, rate_upper: float) -> None:
+        super().__init__(
+            f"after {rounds} rounds the rate is only known to lie in [{rate:.6g}, {rate_upper:.6g}]; "
+            f"ask for a rel_gap above {rate_upper / rate - 1.0:.1e}"
         )

@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from shortlist.errors import NotConverged
-from shortlist.families import Family, kl_from
-from shortlist.pairs import Floats, Ints, all_pairs, components, laplacian, node_sums
+from shortlist.families import Family
+from shortlist.pairs import Floats, Ints, all_pairs, components, edge_codes, laplacian, node_sums
 from shortlist.tally import Tally
 
 Flags = NDArray[np.bool_]
 
-STEP_TOLERANCE = 3e-5  # Newton converges quadratically: after such a step the error is near 1e-9
+STEP_TOLERANCE = 1e-4  # Newton converges quadratically: after such a step the error is near 1e-8
 FACE_TOLERANCE = 1e-10  # on a face, nearly exact: there the signs of the multipliers are read
 PULL_TOLERANCE = 1e-12  # per vote; a vote at the box pulls with e^-20
 DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
 MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
 COMPONENT_PULL = 1e-11  # centres groups that no vote connects; weaker than one vote at the box, e^-20
 VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
+DESIGN_FLOOR = (
+    1e-9  # share of an even design every pair keeps: an exponential weight may underflow, no item may fall off
+)
 DAMPING = 1e-14  # per vote; revives Cholesky where the logistic is flat; changes steps, not the optimum
 
 
@@ -48,7 +51,7 @@ class Tie:
 def log_likelihood(family: Family, tally: Tally, theta: Floats) -> float:
     """sum_p S_p eta_p - N_p A(eta_p)."""
     eta = theta[tally.first] - theta[tally.second]
-    return float(tally.sums @ eta - tally.counts @ family.moments(eta).log_partition)
+    return float(tally.sums @ eta - tally.counts @ family.log_partition(eta))
 
 
 def fit(family: Family, tally: Tally, bound: float, start: Floats | None = None, tie: Tie | None = None) -> Floats:
@@ -79,10 +82,11 @@ def project(
     """theta* = argmin sum_p w_p d(eta_p(theta), eta_p(theta')) over the half-space of `tie`. Paper: Section 4.2."""
     first, second = all_pairs(len(theta))
     eta = theta[first] - theta[second]
-    here = family.moments(eta)
-    tally = Tally(len(theta), np.arange(len(w)), first, second, w, w * here.mean)
+    mean = family.mean(eta)
+    held = np.maximum(w, DESIGN_FLOOR * w.sum() / len(w))
+    tally = Tally(len(theta), np.arange(len(w)), first, second, held, held * mean)
     theta_alt = reverse(family, tally, bound, theta, tie, start)
-    divergence = kl_from(family, eta, here, theta_alt[first] - theta_alt[second])
+    divergence = family.divergence(mean, theta_alt[first] - theta_alt[second] - eta)
     return Projection(theta_alt, float(w @ divergence), divergence)
 
 
@@ -133,13 +137,11 @@ class _Graph:
                    tally.counts, tally.sums, size, low, high, group)  # fmt: skip
 
     def __post_init__(self) -> None:
-        """The spring makes the Hessian regular. Connected, it acts only across the constraint: no effect at all.
-        Else it is so weak that it only centres the components the likelihood leaves free."""
+        """Where nothing connects, weak springs centre the groups that the likelihood leaves free."""
         self.total = float(self.counts.sum())
         self.connected = self.group is None
-        if self.group is None:
-            self.spring = np.outer(self.size * (self.total / len(self.size) ** 2), self.size)
-        else:
+        self.edge = edge_codes(len(self.size), self.first, self.second)
+        if self.group is not None:
             stiffness = COMPONENT_PULL * (1.0 + 0.01 * self.total)
             self.spring = (self.group[:, None] == self.group) * np.outer(stiffness * self.size, self.size)
 
@@ -148,13 +150,15 @@ class _Graph:
 
     def feasible(self, theta: Floats) -> Floats:
         """A point of the constraint set near theta: tied, sum zero, pulled inside the box if it must be."""
-        z = node_sums(self.node, theta - self.offset, len(self.size)) / self.size
-        z -= (self.size @ z + self.offset.sum()) / len(self.node)
-        centre = np.full(len(z), -self.offset.sum() / len(self.node))
+        tied = len(self.size) < len(self.node)
+        z = node_sums(self.node, theta - self.offset, len(self.size)) / self.size if tied else theta
+        z = z - float(self.size @ z + self.offset.sum()) / len(self.node)
+        if np.all((self.low <= z) & (z <= self.high)):
+            return z
+        centre = -float(self.offset.sum()) / len(self.node)
         way = z - centre
         room = np.where(way > 0, self.high - centre, centre - self.low)
-        excess = float(np.max(np.abs(way) / room, initial=1.0))
-        inside: Floats = centre + way / excess
+        inside: Floats = centre + way / float(np.max(np.abs(way) / room))
         return inside
 
     def local(self, z: Floats) -> _Local:
@@ -165,13 +169,12 @@ class _Graph:
         log_partition, mean, variance = self.family.moments(eta)
         residual = self.counts * mean - self.sums
         gradient = node_sums(self.first, residual, m) - node_sums(self.second, residual, m)
-        hessian = laplacian(m, self.first, self.second, self.counts * variance)
-        hessian += self.spring
+        hessian = laplacian(m, self.edge, self.counts * variance)
         value = float(self.counts @ log_partition - self.sums @ eta)
         if self.connected:
             return _Local(value, gradient, hessian)
         pull = self.spring @ z
-        return _Local(value + 0.5 * float(z @ pull), gradient + pull, hessian)
+        return _Local(value + 0.5 * float(z @ pull), gradient + pull, hessian + self.spring)
 
     def minimise(self, z: Floats) -> Floats:
         """Newton inside the face of active bounds; a bound is dropped when its multiplier has the wrong sign."""
@@ -195,6 +198,10 @@ class _Graph:
 
     def _newton_step(self, here: _Local, active: Flags) -> tuple[Floats, float]:
         """min g'd + d'Hd/2 over d with size'd = 0 and d = 0 on active bounds; also the sum's multiplier."""
+        if self.connected and not active.any():
+            here.hessian[0, 0] += self.total / len(active)  # hold node 0, then shift: only differences matter
+            step = -_solve(here.hessian, here.gradient, self.total)
+            return step - float(self.size @ step) / len(self.node), 0.0
         step = np.zeros(len(active))
         free: Any = np.flatnonzero(~active) if active.any() else slice(None)
         size = self.size[free]
@@ -203,12 +210,7 @@ class _Graph:
         block = here.hessian[free][:, free]
         right = np.empty((len(size), 2), order="F")
         right[:, 0], right[:, 1] = here.gradient[free], size
-        _, solved, info = lapack.dposv(block.T, right)
-        if info != 0:
-            block.ravel()[:: len(size) + 1] += DAMPING * (1.0 + self.total)
-            _, solved, info = lapack.dposv(block.T, right)
-        if info != 0:
-            raise NotConverged(0, np.inf)
+        solved = _solve(block, right, self.total)
         multiplier = -float(size @ solved[:, 0]) / float(size @ solved[:, 1])
         step[free] = -(solved[:, 0] + multiplier * solved[:, 1])
         return step, multiplier
@@ -248,3 +250,14 @@ class _Graph:
             moved[hit] = np.where(step > 0, self.high, self.low)[hit]  # exactly, whatever the rounding
             active = active | hit
         return moved, active, there
+
+
+def _solve(matrix: Floats, right: Floats, votes: float) -> Floats:
+    """Solve a positive definite system; where the logistic is so flat that Cholesky fails, a slightly damped one."""
+    _, solved, info = lapack.dposv(matrix.T, right, lower=1)
+    if info != 0:
+        damped = matrix + DAMPING * (1.0 + votes) * np.eye(len(matrix))
+        _, solved, info = lapack.dposv(damped.T, right, lower=1)
+    if info != 0:
+        raise NotConverged(0, np.inf)
+    return np.asarray(solved, dtype=np.float64)

@@ -40,13 +40,19 @@ class Family(Protocol):
         """The outcome when neither is better."""
         ...
 
+    def log_partition(self, eta: Floats) -> Floats: ...
+    def mean(self, eta: Floats) -> Floats: ...
     def moments(self, eta: Floats) -> Moments: ...
+    def divergence(self, mean: Floats, step: Floats) -> Floats:
+        """d(eta, eta + step) from the mean A'(eta), without cancellation for small steps."""
+        ...
+
     def statistic(self, outcome: Floats) -> Floats:
         """T(y); linear, so T of a sum of outcomes is the sum of their T."""
         ...
 
     def flip(self, outcome: Floats) -> Floats:
-        """The same outcome from the other item's side."""
+        """The same outcome from the other item's side: flip(0) - outcome."""
         ...
 
     def check(self, outcome: Floats) -> None:
@@ -76,10 +82,19 @@ class BradleyTerry:
     win: float | None = 1.0
     tie: float = 0.5
 
+    def log_partition(self, eta: Floats) -> Floats:
+        return eta + np.log1p(np.exp(-eta))  # safe: utilities are bounded
+
+    def mean(self, eta: Floats) -> Floats:
+        return 1.0 / (1.0 + np.exp(-eta))
+
     def moments(self, eta: Floats) -> Moments:
-        decay = np.exp(-eta)  # safe: utilities are bounded
+        decay = np.exp(-eta)
         mean = 1.0 / (1.0 + decay)
         return Moments(eta + np.log1p(decay), mean, decay * mean * mean)
+
+    def divergence(self, mean: Floats, step: Floats) -> Floats:
+        return np.maximum(np.log1p(mean * np.expm1(step)) - mean * step, 0.0)
 
     def statistic(self, outcome: Floats) -> Floats:
         return outcome
@@ -88,7 +103,7 @@ class BradleyTerry:
         return 1.0 - outcome
 
     def check(self, outcome: Floats) -> None:
-        if not np.all((outcome >= 0.0) & (outcome <= 1.0)):
+        if outcome.size and not (outcome.min() >= 0.0 and outcome.max() <= 1.0):  # also true for NaN
             bad = outcome[~((outcome >= 0.0) & (outcome <= 1.0))].flat[0]
             raise BadOutcome(
                 f"outcome {bad} is not in [0, 1]; give 1 (first wins), 0 (second wins), 0.5 (tie) or a grade between"
@@ -103,7 +118,7 @@ class BradleyTerry:
         return rng.binomial(counts.astype(np.int64), mean).astype(np.float64)
 
     def expect(self, eta: Floats) -> Floats:
-        return self.moments(eta).mean
+        return self.mean(eta)
 
 
 @dataclass(frozen=True)
@@ -123,9 +138,18 @@ class Gaussian:
     def variance_bound(self) -> float:
         return self.sigma**-2
 
+    def log_partition(self, eta: Floats) -> Floats:
+        return eta**2 / (2 * self.sigma**2)
+
+    def mean(self, eta: Floats) -> Floats:
+        return eta / self.sigma**2
+
     def moments(self, eta: Floats) -> Moments:
         mean = eta / self.sigma**2
         return Moments(0.5 * eta * mean, mean, np.full_like(eta, self.sigma**-2))
+
+    def divergence(self, mean: Floats, step: Floats) -> Floats:
+        return step**2 / (2 * self.sigma**2)
 
     def statistic(self, outcome: Floats) -> Floats:
         return outcome / self.sigma**2
@@ -166,10 +190,4 @@ def make_family(family: "str | Family", sigma: float = 1.0) -> Family:
 
 def kl(family: Family, eta: Floats, eta_alt: Floats) -> Floats:
     """d(eta, eta_alt) = A(eta_alt) - A(eta) - A'(eta) (eta_alt - eta), pair by pair."""
-    return kl_from(family, eta, family.moments(eta), eta_alt)
-
-
-def kl_from(family: Family, eta: Floats, here: Moments, eta_alt: Floats) -> Floats:
-    """`kl` when the moments at eta are known."""
-    there = family.moments(eta_alt).log_partition
-    return np.maximum(there - here.log_partition - here.mean * (eta_alt - eta), 0.0)  # rounding can leave -1e-17
+    return family.divergence(family.mean(eta), eta_alt - eta)

@@ -6,7 +6,7 @@ same state and the same next question. No input or output, no clock, no hidden r
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from shortlist.problem import Problem
 from shortlist.rules.rule import Memory, Rule
 from shortlist.tally import Tally, Vote, empty_tally
 from shortlist.tracking import hand_out, most_behind
+
+Evidence = Any  # a certificate's own value; only the certificate looks inside
 
 
 class Certificate(Protocol):
@@ -29,7 +31,13 @@ class Certificate(Protocol):
         """Check again when the votes grew by this share."""
         ...
 
-    def check(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
+    def start(self, problem: Problem) -> Evidence:
+        """Evidence before the first vote."""
+        ...
+
+    def check(
+        self, evidence: Evidence, problem: Problem, tally: Tally, theta_hat: Floats
+    ) -> tuple[Evidence, Verdict[int]]:
         """Is it enough? Cheap: made after every vote."""
         ...
 
@@ -50,14 +58,15 @@ class State:
     theta_hat: Floats
     verdict: Verdict[int]
     memory: Memory
+    evidence: Evidence
     checked: int  # votes at the last check
 
 
 def start(problem: Problem, rule: Rule, certificate: Certificate, seed: int = 0) -> State:
     """The state before the first vote."""
     tally, theta = empty_tally(problem.n), np.zeros(problem.n)
-    verdict = certificate.check(problem, tally, theta)
-    return State(problem, rule, certificate, seed, tally, theta, verdict, rule.start(problem), 0)
+    evidence, verdict = certificate.check(certificate.start(problem), problem, tally, theta)
+    return State(problem, rule, certificate, seed, tally, theta, verdict, rule.start(problem), evidence, 0)
 
 
 def ask(state: State, out: Sequence[int] = ()) -> int:
@@ -95,17 +104,17 @@ def _round(state: State, tally: Tally, rounds: int) -> State:
     theta_hat = fit(problem.family, tally, problem.bound, state.theta_hat)
     state = replace(state, tally=tally, theta_hat=theta_hat)
     if votes >= state.checked * (1 + state.certificate.every) or votes == problem.max_votes:
-        state = replace(state, verdict=_decide(state, votes), checked=votes)
+        state = _decide(state, votes)
     if state.verdict.done:
         return state
     rng = np.random.default_rng((state.seed, votes))
     return replace(state, memory=state.rule.learn(state.memory, problem, theta_hat, rounds, rng))
 
 
-def _decide(state: State, votes: int) -> Verdict[int]:
+def _decide(state: State, votes: int) -> State:
     problem, certificate = state.problem, state.certificate
-    verdict = certificate.check(problem, state.tally, state.theta_hat)
-    if verdict.done or problem.max_votes is None or votes < problem.max_votes:
-        return verdict
-    verdict = certificate.examine(problem, state.tally, state.theta_hat)
-    return replace(verdict, done=True, reason="budget", votes_left=None)
+    evidence, verdict = certificate.check(state.evidence, problem, state.tally, state.theta_hat)
+    if not verdict.done and votes == problem.max_votes:
+        verdict = certificate.examine(problem, state.tally, state.theta_hat)
+        verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
+    return replace(state, evidence=evidence, verdict=verdict, checked=votes)

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from shortlist.errors import BadProblem, ShortlistError, TieAtTheLine
+from shortlist.errors import BadProblem, GapNotReached, TieAtTheLine
 from shortlist.estimate import Tie, reverse
-from shortlist.families import Family, Moments, kl_from, make_family
+from shortlist.families import Family, make_family
 from shortlist.pairs import Floats, Ints, all_pairs, boundary, n_pairs
 from shortlist.resistance import screen
 from shortlist.tally import expected_tally
+from shortlist.threads import one_thread
 
 DESIGN_STEP = 1.0  # exponent of the design's update; beyond 1 tree-like designs oscillate
 ADVERSARY_STEP = 0.5  # times DESIGN_STEP it must stay below 1, or the two chase each other
@@ -29,16 +30,6 @@ FLOOR = 1e-4  # share of the allowed gap spent on keeping every pair in the desi
 NEARLY = 0.05  # at a good design the pairs that bind are within this share of the rate
 DOUBT = 0.1  # share of an adversary's first mixture that is spread evenly, so that no pair in play is lost
 DEFAULT_BOUND, HEADROOM = 10.0, 2.0
-
-
-class GapNotReached(ShortlistError):
-    """The oracle game was not solved to the wanted precision."""
-
-    def __init__(self, rounds: int, rate: float, rate_upper: float) -> None:
-        super().__init__(
-            f"after {rounds} rounds the rate is only known to lie in [{rate:.6g}, {rate_upper:.6g}]; "
-            f"ask for a rel_gap above {rate_upper / rate - 1.0:.1e}"
-        )
 
 
 @dataclass(frozen=True)
@@ -59,7 +50,8 @@ class Oracle:
         """
         if not 0.0 < delta < 1.0:
             raise BadProblem(f"delta is {delta}; give an error probability between 0 and 1")
-        return (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta) / self.rate_upper
+        d = min(delta, 0.5)  # kl turns up again beyond 1/2, where the bound says nothing
+        return (1.0 - 2.0 * d) * math.log((1.0 - d) / d) / self.rate_upper
 
 
 def solve_oracle(
@@ -82,13 +74,18 @@ def solve_oracle(
     game = _make_game(utilities, k, make_family(family, sigma), bound)
     if not rel_gap > 0.0:
         raise BadProblem(f"rel_gap is {rel_gap}; give a positive number, such as 0.01")
-    search = _Search(game, rel_gap, _start_design(game, start))
-    if start is not None:
+    with one_thread():
+        return _solve(_Search(game, rel_gap, _start_design(game, start)), warm=start is not None)
+
+
+def _solve(search: "_Search", warm: bool) -> Oracle:
+    if warm:
         search.catch_up()
     for number in range(1, MAX_ROUNDS + 1):
         search.play(number)
         if search.closed and search.certify():
             return Oracle(search.rate, search.rate_upper, search.design)
+    search.certify()
     raise GapNotReached(MAX_ROUNDS, search.rate, search.rate_upper)
 
 
@@ -137,8 +134,8 @@ class _Game:
         return self.theta[first] - self.theta[second]
 
     @cached_property
-    def here(self) -> Moments:
-        return self.family.moments(self.eta)
+    def mean(self) -> Floats:
+        return self.family.mean(self.eta)
 
     @cached_property
     def theta_alt(self) -> Floats:
@@ -159,7 +156,7 @@ class _Game:
             tie = Tie(better=int(self.boundary[1][m]), worse=int(self.boundary[0][m]))
             self.theta_alt[m] = reverse(self.family, tally, self.bound, self.theta, tie, self.theta_alt[m])
         alt = self.theta_alt[members]
-        divergences = kl_from(self.family, self.eta, self.here, alt[:, first] - alt[:, second])
+        divergences = self.family.divergence(self.mean, alt[:, first] - alt[:, second] - self.eta)
         return divergences @ w, divergences
 
     def likeliest(self, w: Floats) -> Ints:
@@ -239,7 +236,7 @@ class _Search:
         newcomers = np.full(len(others), self.q.mean())
         self.members, self.q = np.append(self.members, others), np.append(self.q, newcomers)
         self.q /= self.q.sum()
-        self.last = None
+        self.rate, self.last = 0.0, None  # the rate was that of a game without them
 
     def certify(self) -> bool:
         """Is the bracket closed when every boundary pair has its say? If not, those that objected join."""

@@ -54,9 +54,15 @@ def node_sums(places: Ints, values: Floats, size: int) -> Floats:
     return np.bincount(places, values, size).astype(np.float64, copy=False)
 
 
-def laplacian(n: int, first: Ints, second: Ints, weights: Floats) -> Floats:
-    """sum_p weights_p x_p x_p' with x_p = e_first - e_second; repeated pairs add up."""
-    adjacency = node_sums(first * n + second, weights, n * n).reshape(n, n)
+def edge_codes(n: int, first: Ints, second: Ints) -> Ints:
+    """Where the pairs stand in a flattened n x n matrix."""
+    codes: Ints = first * n + second
+    return codes
+
+
+def laplacian(n: int, edges: Ints, weights: Floats) -> Floats:
+    """sum_p weights_p x_p x_p' with x_p = e_first - e_second; `edges` are edge codes, repeated ones add up."""
+    adjacency = node_sums(edges, weights, n * n).reshape(n, n)
     matrix: Floats = -(adjacency + adjacency.T)
     matrix.ravel()[:: n + 1] -= matrix.sum(axis=1)
     return matrix

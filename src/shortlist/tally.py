@@ -3,7 +3,6 @@
 A tally is a value: adding to it gives a new one. It holds only pairs that have votes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from shortlist.pairs import (
     Ints,
     all_pairs,
     components,
+    edge_codes,
     n_pairs,
     node_sums,
     pair_ends,
@@ -50,6 +50,11 @@ class Tally:
         return float(self.counts.sum())
 
     @cached_property
+    def edges(self) -> Ints:
+        """The pairs as edge codes."""
+        return edge_codes(self.n, self.first, self.second)
+
+    @cached_property
     def groups(self) -> Ints | None:
         """Which items the votes connect: each item's group, or None if there is only one."""
         if len(self.pairs) == n_pairs(self.n):
@@ -58,9 +63,11 @@ class Tally:
         return None if count == 1 else labels
 
     def _heir(self, tally: "Tally") -> "Tally":
-        """More votes never disconnect a graph: hand the knowledge on."""
+        """Hand on what stays true: more votes never disconnect a graph, and on old pairs add no edges."""
         if self.__dict__.get("groups", ...) is None:
             tally.__dict__["groups"] = None
+        if tally.pairs is self.pairs and "edges" in self.__dict__:
+            tally.__dict__["edges"] = self.edges
         return tally
 
     def add(self, family: Family, vote: Vote) -> "Tally":
@@ -117,7 +124,7 @@ def expected_tally(family: Family, theta: Floats, w: Floats) -> Tally:
     """What a design w over all pairs would see under theta: counts w, sums w A'(eta)."""
     kept = np.flatnonzero(w)
     first, second = (ends[kept] for ends in all_pairs(len(theta)))
-    mean = family.moments(theta[first] - theta[second]).mean
+    mean = family.mean(theta[first] - theta[second])
     return Tally(len(theta), kept, first, second, w[kept], w[kept] * mean)
 
 
@@ -133,39 +140,53 @@ def tally_votes(
     i, j, y, w = _as_arrays(first, second, outcome, weight)
     size = _check_items(i, j, n)
     family.check(y)
-    if not np.all(np.isfinite(w) & (w >= 0)):
+    if w is not None and not np.all(np.isfinite(w) & (w >= 0)):
         raise BadVotes("a weight is negative or not a number; a weight is how many votes a row stands for")
-    swapped = i > j
-    totals = w * family.statistic(np.where(swapped, family.flip(y), y))
-    pairs, slots = _distinct(pair_numbers(size, i, j), n_pairs(size))
-    counts, sums = (node_sums(slots, values, len(pairs)) for values in (w, totals))
-    return Tally(size, pairs, *pair_ends(size, pairs), counts, sums)
+    codes, counts, sums = _add_up(edge_codes(size, i, j), size * size, y, w)
+    return _undirected(family, size, codes, counts, sums)
 
 
-def _distinct(numbers: Ints, limit: int) -> tuple[Ints, Ints]:
-    """Sorted distinct pair numbers below `limit`, and each vote's place among them."""
-    if limit > 4 * len(numbers):
-        pairs, slots = np.unique(numbers, return_inverse=True)
-        return pairs, slots
-    present = np.bincount(numbers, minlength=limit) > 0  # counting is ten times faster than sorting
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[numbers]
+def _undirected(family: Family, n: int, codes: Ints, counts: Floats, sums: Floats) -> Tally:
+    """Join what was asked as (i, j) and as (j, i)."""
+    i, j = codes // n, codes % n
+    if np.any(i == j):
+        raise BadVotes(f"item {int(i[i == j][0])} is compared with itself; a vote needs two different items")
+    flipped = counts * float(family.flip(np.zeros(()))) - sums  # an outcome y is flip(0) - y from the other side
+    numbers, outcomes = pair_numbers(n, i, j), np.where(i < j, sums, flipped)
+    pairs, slots = np.unique(numbers, return_inverse=True)
+    totals = (node_sums(slots, values, len(pairs)) for values in (counts, family.statistic(outcomes)))
+    return Tally(n, pairs, *pair_ends(n, pairs), *totals)
+
+
+def _add_up(codes: Ints, limit: int, y: Floats, w: Floats | None) -> tuple[Ints, Floats, Floats]:
+    """The distinct codes below `limit`, and the votes and the sum of outcomes of each."""
+    places = codes
+    if limit > 4 * len(codes):  # else counting into a table is ten times faster than sorting
+        distinct, places = np.unique(codes, return_inverse=True)
+        limit = len(distinct)
+    counts = np.bincount(places, w, limit).astype(np.float64)
+    sums = node_sums(places, y if w is None else w * y, limit)
+    if places is not codes:
+        return distinct, counts, sums
+    seen = np.flatnonzero(counts)
+    return seen, counts[seen], sums[seen]
 
 
 def _as_arrays(
     first: ArrayLike, second: ArrayLike, outcome: ArrayLike, weight: ArrayLike | None
-) -> tuple[Ints, Ints, Floats, Floats]:
+) -> tuple[Ints, Ints, Floats, Floats | None]:
     try:
         ends = [np.asarray(end) for end in (first, second)]
         y = np.asarray(outcome, dtype=np.float64)
-        w = np.ones(y.shape) if weight is None else np.asarray(weight, dtype=np.float64)
+        w = None if weight is None else np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError) as reason:
         raise BadVotes(f"votes must be arrays of numbers: {reason}") from None
     if any(end.size and not np.issubdtype(end.dtype, np.integer) for end in ends):
         raise BadVotes("first and second must hold whole item numbers, counted from 0")
-    shapes: Sequence[tuple[int, ...]] = [ends[0].shape, ends[1].shape, y.shape, w.shape]
+    shapes = [array.shape for array in (*ends, y, w) if array is not None]
     if any(len(shape) != 1 for shape in shapes) or len(set(shapes)) != 1:
         raise BadVotes(f"first, second, outcome and weight must be flat and of one length, got shapes {shapes}")
-    return ends[0].astype(np.int64), ends[1].astype(np.int64), y, w
+    return ends[0].astype(np.int64, copy=False), ends[1].astype(np.int64, copy=False), y, w
 
 
 def _check_items(i: Ints, j: Ints, n: int | None) -> int:
@@ -179,6 +200,4 @@ def _check_items(i: Ints, j: Ints, n: int | None) -> int:
         raise BadVotes(
             f"item numbers must lie in 0..{size - 1}, found {highest if highest >= size else 'a negative one'}"
         )
-    if np.any(i == j):
-        raise BadVotes(f"item {int(i[i == j][0])} is compared with itself; a vote needs two different items")
     return size

@@ -52,7 +52,7 @@ def test_check_and_examine_agree_on_stopping():
         tally = tally_votes(family, first, second, outcome, w)
         problem = Problem(4, 2, 0.05, family)
         theta_hat = fit(family, tally, 10.0)
-        quick, full = Glr().check(problem, tally, theta_hat), Glr().examine(problem, tally, theta_hat)
+        (_, quick), full = Glr().check(None, problem, tally, theta_hat), Glr().examine(problem, tally, theta_hat)
         assert quick.done == full.done == (full.statistic >= full.threshold)
         if not quick.done:
             assert full.statistic <= quick.statistic + 1e-9 < quick.threshold + 1e-9

@@ -178,6 +178,7 @@ def test_best_mixture_solves_matching_pennies():
 def test_lower_bound():
     oracle = Oracle(rate=0.009, rate_upper=0.01, weights=np.ones(1))
     assert oracle.lower_bound(0.1) == pytest.approx((0.1 * math.log(1 / 9) + 0.9 * math.log(9)) / 0.01)
+    assert oracle.lower_bound(0.9) == 0.0
     with pytest.raises(BadProblem, match="delta"):
         oracle.lower_bound(0.0)
 

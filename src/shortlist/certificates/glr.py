@@ -6,8 +6,10 @@ Stop when min Z >= beta. Proved: error at most delta for any way of asking, if t
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from shortlist.certificates.verdict import Verdict
 from shortlist.errors import BadProblem
@@ -17,6 +19,7 @@ from shortlist.problem import Problem
 from shortlist.resistance import Screen, screen
 from shortlist.tally import Tally
 
+REFRESH = 0.01  # look at all pairs again when the votes grew by this share
 GUARANTEE = (
     "error at most delta if votes follow the model (Bradley–Terry or Gaussian) within the bound: the GLR theorem"
 )
@@ -36,24 +39,41 @@ class Glr:
         if not (math.isfinite(self.every) and self.every >= 0):
             raise BadProblem(f"every is {self.every}; the checking interval is a share of the votes, 0 or more")
 
+    def start(self, problem: Problem) -> "Evidence | None":
+        return None
+
     def slack(self, problem: Problem, tally: Tally, theta_hat: Floats) -> float:
         """beta - log(1/delta) = (lam/2) |theta_hat|^2 + (1/2) log det(I + (variance_bound/lam) L). Paper: Eq. (5)."""
-        matrix = laplacian(
-            tally.n, tally.first, tally.second, tally.counts * (problem.family.variance_bound / self.lam)
-        )
-        matrix.ravel()[:: tally.n + 1] += 1.0
-        half_log_det = float(np.log(np.linalg.cholesky(matrix).diagonal()).sum())
-        return 0.5 * self.lam * float(theta_hat @ theta_hat) + half_log_det
+        return self._ridge(theta_hat) + self._half_log_det(problem, tally)
 
-    def check(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
-        """Stop? The likely worst pairs first: one Z below beta ends the check."""
+    def _ridge(self, theta_hat: Floats) -> float:
+        return 0.5 * self.lam * float(theta_hat @ theta_hat)
+
+    def _half_log_det(self, problem: Problem, tally: Tally) -> float:
+        matrix = laplacian(tally.n, tally.edges, tally.counts * (problem.family.variance_bound / self.lam))
+        matrix.ravel()[:: tally.n + 1] += 1.0
+        factor, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1)
+        assert info == 0  # I plus a Laplacian is positive definite
+        return float(np.log(factor.diagonal()).sum())
+
+    def check(
+        self, evidence: "Evidence | None", problem: Problem, tally: Tally, theta_hat: Floats
+    ) -> tuple["Evidence | None", Verdict[int]]:
+        """Stop? One Z below beta ends the check, so the pair that was worst lately is tried first, then all."""
         if tally.groups is not None:
-            return _open(problem, tally, theta_hat, 0.0, math.inf)
-        threshold = math.log(1 / problem.delta) + self.slack(problem, tally, theta_hat)
-        lowest = _Search(problem, tally, theta_hat).lowest(threshold)
+            return None, _open(problem, tally, theta_hat, 0.0, math.inf)
+        level = math.log(1 / problem.delta) + self._ridge(theta_hat)
+        if evidence is not None and tally.votes < (1 + REFRESH) * evidence.votes:
+            statistic, threshold = evidence.at_most(problem, tally, theta_hat), level + evidence.half_log_det
+            if statistic < threshold:  # and beta is no lower: the determinant only grows
+                return evidence, _open(problem, tally, theta_hat, statistic, threshold)
+        half_log_det = self._half_log_det(problem, tally)
+        threshold = level + half_log_det
+        search = _Search(problem, tally, theta_hat)
+        lowest = search.lowest(threshold)
         if lowest < threshold:
-            return _open(problem, tally, theta_hat, lowest, threshold)
-        return _certified(problem, tally, theta_hat, lowest, threshold)
+            return search.evidence(half_log_det), _open(problem, tally, theta_hat, lowest, threshold)
+        return evidence, _certified(problem, tally, theta_hat, lowest, threshold)
 
     def examine(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
         """The verdict with nothing left out: every Z exact, the error bound now, who is certainly in or out."""
@@ -79,6 +99,34 @@ class Glr:
         )
 
 
+class Evidence(NamedTuple):
+    """What one full check leaves for the next ones: which pair was worst, and which way its alternative lies."""
+
+    votes: float
+    half_log_det: float
+    inside: int
+    outside: int
+    way: Floats  # theta_alt - theta_hat, up to a factor
+
+    def at_most(self, problem: Problem, tally: Tally, theta_hat: Floats) -> float:
+        """A number no smaller than min Z, from one point of the worst pair's half-space; infinite if it left Theta."""
+        u, v = self.inside, self.outside
+        cut = np.partition(theta_hat, -problem.k)[-problem.k]  # the lowest utility inside
+        gap = float(theta_hat[u] - theta_hat[v]) + problem.margin
+        if not theta_hat[u] >= cut > theta_hat[v]:
+            return math.inf
+        theta_alt = theta_hat - (gap / float(self.way[u] - self.way[v])) * self.way
+        return _loss(problem, tally, theta_hat, theta_alt)
+
+
+def _loss(problem: Problem, tally: Tally, theta_hat: Floats, theta_alt: Floats) -> float:
+    """l(theta_hat) - l(theta_alt), infinite outside Theta."""
+    if np.abs(theta_alt).max() > problem.bound:
+        return math.inf
+    best = log_likelihood(problem.family, tally, theta_hat)
+    return best - log_likelihood(problem.family, tally, theta_alt)
+
+
 class _Search:
     """Z of the boundary pairs: approximate for all, exact for those asked for."""
 
@@ -98,10 +146,13 @@ class _Search:
 
     def at_most(self, m: int) -> float:
         """A number no smaller than Z, by any one point of the half-space: cheaper than the exact value."""
-        guess = self.screen.guess(self.theta_hat, m)
-        if np.abs(guess).max() > self.problem.bound:
-            return math.inf
-        return self.best - log_likelihood(self.problem.family, self.tally, guess)
+        return _loss(self.problem, self.tally, self.theta_hat, self.screen.guess(self.theta_hat, m))
+
+    def evidence(self, half_log_det: float) -> Evidence:
+        """What the next checks can use."""
+        m = int(np.argmin(self.screen.values))
+        inside, outside = int(self.screen.inside[m]), int(self.screen.outside[m])
+        return Evidence(self.tally.votes, half_log_det, inside, outside, self.screen.way(m))
 
     def lowest(self, threshold: float) -> float:
         """min Z if it reaches the threshold, else some number between min Z and the threshold."""
@@ -117,21 +168,16 @@ class _Search:
         return lowest
 
 
-def _sides(problem: Problem, theta_hat: Floats) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    top = tuple(map(int, top_k(theta_hat, problem.k)))
-    return top, tuple(i for i in range(problem.n) if i not in top)
-
-
 def _open(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
     votes = round(tally.votes)
     left = votes * (threshold / statistic - 1) if 0 < statistic < threshold < math.inf else None
-    top, _ = _sides(problem, theta_hat)
-    everyone = tuple(range(problem.n))
-    return Verdict(False, None, top, 1.0, (), (), everyone, votes, left, GUARANTEE, statistic, threshold)
+    top = tuple(top_k(theta_hat, problem.k).tolist())
+    return Verdict(False, None, top, 1.0, (), (), tuple(range(problem.n)), votes, left, GUARANTEE, statistic, threshold)
 
 
 def _certified(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
-    top, rest = _sides(problem, theta_hat)
+    top = tuple(top_k(theta_hat, problem.k).tolist())
+    rest = tuple(i for i in range(problem.n) if i not in top)
     bound = min(1.0, problem.delta * math.exp(threshold - statistic))
     return Verdict(
         True, "certified", top, bound, top, rest, (), round(tally.votes), 0.0, GUARANTEE, statistic, threshold

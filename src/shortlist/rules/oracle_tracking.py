@@ -4,6 +4,7 @@ The designer (w, over all pairs) maximises and an opponent (q, over boundary pai
 both play entropic FTRL on gradients from one sampled boundary pair a round. Paper: Section 5, Algorithm 1.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -29,6 +30,15 @@ class Memory(NamedTuple):
     w_sum: Floats  # sum of the mixed targets so far: P in the paper
     gain_sum: Floats  # Psi^w
     loss_sum: Floats  # Psi^q
+    shifts: Mapping[int, Floats]  # theta* - theta_hat of each boundary pair when last drawn: where to start next time
+
+
+class _Gradients(NamedTuple):
+    """One round's gain for the designer, and what the opponent remembers after it."""
+
+    gain: Floats
+    loss_sum: Floats
+    shifts: Mapping[int, Floats]
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class OracleTracking:
 
     def start(self, problem: Problem) -> Memory:
         size = n_pairs(problem.n)
-        return Memory(0, np.full(size, 1 / size), np.zeros(size), np.zeros(size), np.zeros(size))
+        return Memory(0, np.full(size, 1 / size), np.zeros(size), np.zeros(size), np.zeros(size), {})
 
     def behind(self, memory: Memory, tally: Tally, out: Ints, size: int) -> Floats:
         """P(t-1) + w~_t - N(t-1), with w~ counted once for every question from here to the last of `size`."""
@@ -62,10 +72,10 @@ class OracleTracking:
         """One round of both players: lines 7 to 11 of Algorithm 1."""
         t = memory.rounds + rounds
         play = self._best_response if self.gradient == "full" else self._sampled
-        gain, loss_sum = play(memory, problem, theta_hat, rounds, rng)
+        gain, loss_sum, shifts = play(memory, problem, theta_hat, rounds, rng)
         gain_sum = memory.gain_sum + gain
         w_sum = memory.w_sum + rounds * self._mixed(memory.w, t)
-        return Memory(t, _softmax(self._step(t + 1) * gain_sum), w_sum, gain_sum, loss_sum)
+        return Memory(t, _softmax(self._step(t + 1) * gain_sum), w_sum, gain_sum, loss_sum, shifts)
 
     def _step(self, t: int) -> float:
         """mu_t = t^-alpha."""
@@ -78,23 +88,25 @@ class OracleTracking:
 
     def _sampled(
         self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> tuple[Floats, Floats]:
+    ) -> _Gradients:
         """Unbiased gradients from boundary pairs drawn uniformly: one a round. Paper: Eq. (4)."""
         inside, outside = boundary(theta_hat, problem.k)
         pairs = pair_numbers(problem.n, inside, outside)
         q = _softmax(-self._step(memory.rounds + 1) * memory.loss_sum[pairs])
         draws = min(rounds, MAX_DRAWS, len(pairs))
         weight = len(pairs) * rounds / draws
-        gain, loss_sum = np.zeros(len(memory.w)), memory.loss_sum.copy()
+        gain, loss_sum, shifts = np.zeros(len(memory.w)), memory.loss_sum.copy(), dict(memory.shifts)
         for m in rng.choice(len(pairs), draws, replace=False):
-            nearest = _project(problem, theta_hat, memory.w, int(inside[m]), int(outside[m]))
+            pair = int(pairs[m])
+            nearest = _project(problem, theta_hat, memory.w, int(inside[m]), int(outside[m]), shifts.get(pair))
             gain += weight * q[m] * nearest.divergence
-            loss_sum[pairs[m]] += weight * nearest.gamma
-        return gain, loss_sum
+            loss_sum[pair] += weight * nearest.gamma
+            shifts[pair] = nearest.theta_alt - theta_hat
+        return _Gradients(gain, loss_sum, shifts)
 
     def _best_response(
         self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> tuple[Floats, Floats]:
+    ) -> _Gradients:
         """A supergradient of min gamma at the boundary pair that attains it; no q is needed."""
         inside, outside = boundary(theta_hat, problem.k)
         expected = expected_tally(problem.family, theta_hat, memory.w)
@@ -106,11 +118,14 @@ class OracleTracking:
             nearest = _project(problem, theta_hat, memory.w, int(inside[m]), int(outside[m]))
             best = nearest if best is None or nearest.gamma < best.gamma else best
         assert best is not None
-        return rounds * best.divergence, memory.loss_sum
+        return _Gradients(rounds * best.divergence, memory.loss_sum, memory.shifts)
 
 
-def _project(problem: Problem, theta: Floats, w: Floats, inside: int, outside: int) -> Projection:
-    return project(problem.family, theta, w, problem.bound, Tie(outside, inside, problem.margin))
+def _project(
+    problem: Problem, theta: Floats, w: Floats, inside: int, outside: int, shift: Floats | None = None
+) -> Projection:
+    start = None if shift is None else theta + shift
+    return project(problem.family, theta, w, problem.bound, Tie(outside, inside, problem.margin), start)
 
 
 def _softmax(score: Floats) -> Floats:

@@ -52,6 +52,7 @@ class Study:
         self._settled = self._current = loop.start(problem, rule, certificate, seed)
         self._history: list[Answer] = []
         self._n_settled = 0
+        self._named: tuple[Verdict[int], Verdict[str]] | None = None
 
     def ask(self) -> Question:
         """The question to put to a judge next. Raises StudyDone when there is a verdict."""
@@ -85,7 +86,10 @@ class Study:
     @property
     def verdict(self) -> Verdict[str]:
         """The verdict by the stopping rule; cheap."""
-        return named(self._settled.verdict, self.items, self._settled.theta_hat)
+        state = self._settled
+        if self._named is None or self._named[0] is not state.verdict:
+            self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
+        return self._named[1]
 
     def examine(self) -> Verdict[str]:
         """The verdict in full: error bound now, who is certainly in or out. May take a while for many items."""
