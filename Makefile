@@ -32,7 +32,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 slow: $(READY)  ## the long statistical sweeps
-	$(BIN)/pytest -n auto -q -m sweep
+	$(BIN)/pytest -q -m sweep  # each test uses both cores itself
 
 bench: $(READY)  ## the benchmark table
 	$(BIN)/python benchmarks/run.py

@@ -45,10 +45,20 @@ def median_seconds(work: Callable[[], Any], repeats: int) -> float:
     return float(np.median(times))
 
 
-def solve_seconds(n: int) -> float:
+def in_solves(what: str, work: Callable[[], Any], n: int, repeats: int) -> Row:
+    """The work's cost in dense solves, the two timed in turn so that both meet the same machine."""
     rng = np.random.default_rng(0)
     matrix, right = rng.normal(size=(n, n)) + n * np.eye(n), rng.normal(size=n)
-    return median_seconds(lambda: np.linalg.solve(matrix, right), 200 if n <= 100 else 30)
+    work()
+    times = np.empty((repeats, 2))
+    for row in times:
+        began = time.perf_counter()
+        np.linalg.solve(matrix, right)
+        solved = time.perf_counter()
+        work()
+        row[:] = solved - began, time.perf_counter() - solved
+    solve, seconds = np.median(times, axis=0)
+    return {"what": what, "seconds": float(seconds), "solves": float(seconds / solve)}
 
 
 def middle_of_a_study(n: int, k: int, gap: float, votes: int) -> tuple[Study, np.ndarray]:
@@ -78,20 +88,16 @@ def ask_and_tell(n: int, k: int, gap: float, votes: int, rounds: int) -> Row:
         eta = theta[place[question.first]] - theta[place[question.second]]
         study.tell(question, float(rng.random() < 1 / (1 + np.exp(-eta))))
 
-    return ratio_row(f"ask+tell, oracle-tracking, n={n}, {votes:,} votes in", median_seconds(one, rounds), n)
-
-
-def ratio_row(what: str, seconds: float, n: int) -> Row:
-    return {"what": what, "seconds": seconds, "solves": seconds / solve_seconds(n)}
+    for _ in range(rounds):  # a live study has met its boundary pairs before
+        one()
+    return in_solves(f"ask+tell, oracle-tracking, n={n}, {votes:,} votes in", one, n, rounds)
 
 
 def cold_fit() -> Row:
     n, family = 100, BradleyTerry()
     theta = np.linspace(3, -3, n)
     tally = expected_tally(family, theta, np.full(n * (n - 1) // 2, 20.0))
-    return ratio_row(
-        "fit, n=100, all pairs, cold, from counts", median_seconds(lambda: fit(family, tally, 10.0), 50), n
-    )
+    return in_solves("fit, n=100, all pairs, cold, from counts", lambda: fit(family, tally, 10.0), n, 100)
 
 
 def raw_votes(n: int, votes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -154,8 +160,8 @@ def lazy_run() -> Row:
 
 def measure(quick: bool) -> list[Row]:
     with one_thread():
-        rows = [ask_and_tell(20, 5, 0.25, 10_000, 200), ask_and_tell(100, 5, 0.1, 200_000, 100)]
-        rows += [] if quick else [ask_and_tell(500, 5, 0.05, 1_000_000, 15)]
+        rows = [ask_and_tell(20, 5, 0.25, 10_000, 300), ask_and_tell(100, 5, 0.1, 200_000, 900)]
+        rows += [] if quick else [ask_and_tell(500, 5, 0.05, 1_000_000, 100)]
         rows += [cold_fit(), *fit_against_peers()]
     rows += oracle_rows([(20, 5, 0.25)] if quick else [(20, 5, 0.25), (100, 5, 0.1)])
     return rows if quick else [*rows, lazy_run()]
