@@ -24,10 +24,9 @@ PULL_TOLERANCE = 1e-12  # per vote; a vote at the box pulls with e^-20
 DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
 MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
 COMPONENT_PULL = 1e-11  # centres groups that no vote connects; weaker than one vote at the box, e^-20
+SHORTEST = 1e-15  # share of a Newton step; if even that does not help, numbers are broken
 VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
-DESIGN_FLOOR = (
-    1e-9  # share of an even design every pair keeps: an exponential weight may underflow, no item may fall off
-)
+DESIGN_FLOOR = 1e-9  # share of an even design that every pair keeps: exponential weights may underflow
 DAMPING = 1e-14  # per vote; revives Cholesky where the logistic is flat; changes steps, not the optimum
 
 
@@ -166,11 +165,11 @@ class _Graph:
         eta = z[self.first] - z[self.second]
         if self.eta_offset is not None:
             eta += self.eta_offset
-        log_partition, mean, variance = self.family.moments(eta)
-        residual = self.counts * mean - self.sums
+        moments = self.family.moments(eta)
+        residual = self.family.residual(moments, self.counts, self.sums)
         gradient = node_sums(self.first, residual, m) - node_sums(self.second, residual, m)
-        hessian = laplacian(m, self.edge, self.counts * variance)
-        value = float(self.counts @ log_partition - self.sums @ eta)
+        hessian = laplacian(m, self.edge, self.counts * moments.variance)
+        value = float(self.counts @ moments.log_partition - self.sums @ eta)
         if self.connected:
             return _Local(value, gradient, hessian)
         pull = self.spring @ z
@@ -191,9 +190,13 @@ class _Graph:
                 z, active, here = self._advance(z, step, decrement, active, here)
                 continue
             wrong = self._wrong_sign(z, here.gradient + multiplier * self.size, active)
-            if wrong is None:
+            if wrong is not None:
+                active[wrong] = False
+                continue
+            beyond = self._jump(z, step) if length > STEP_TOLERANCE else None
+            if beyond is None:
                 return z
-            active[wrong] = False
+            z, active, here = beyond[0], active | beyond[1], beyond[2]
         raise NotConverged(limit, length)
 
     def _newton_step(self, here: _Local, active: Flags) -> tuple[Floats, float]:
@@ -231,6 +234,24 @@ class _Graph:
         worst = int(np.argmax(pull))
         return worst if pull[worst] > PULL_TOLERANCE * (1.0 + self.total) else None
 
+    def _try(self, z: Floats, step: Floats, length: float) -> tuple[Floats, _Local]:
+        moved = np.clip(z + length * step, self.low, self.high)
+        return moved, self.local(moved)
+
+    def _jump(self, z: Floats, step: Floats) -> tuple[Floats, Flags, _Local] | None:
+        """In the flat tail Newton creeps by 1 a step; if the likelihood still rises at the bound, go there at once."""
+        room = self._room(z, step)
+        hit = room <= room.min()
+        moved, there = self._try(z, step, float(room.min()))
+        if not float(there.gradient @ step) < 0:
+            return None
+        return self._snapped(moved, step, hit), hit, there
+
+    def _snapped(self, z: Floats, step: Floats, hit: Flags) -> Floats:
+        """On the bound exactly, whatever the rounding."""
+        z[hit] = np.where(step > 0, self.high, self.low)[hit]
+        return z
+
     def _advance(
         self, z: Floats, step: Floats, decrement: float, active: Flags, here: _Local
     ) -> tuple[Floats, Flags, _Local]:
@@ -239,16 +260,15 @@ class _Graph:
         nearest = float(room.min())
         length = min(1.0, nearest)
         slack = VALUE_NOISE * (1.0 + self.total)
-        while True:
-            moved = np.clip(z + length * step, self.low, self.high)
-            there = self.local(moved)
-            if there.value <= here.value - 1e-4 * length * decrement + slack:
-                break
+        moved, there = self._try(z, step, length)
+        while not there.value <= here.value - 1e-4 * length * decrement + slack:
             length /= 2
+            if length < SHORTEST:
+                raise NotConverged(0, length)
+            moved, there = self._try(z, step, length)
         if length == nearest:
             hit = room <= nearest
-            moved[hit] = np.where(step > 0, self.high, self.low)[hit]  # exactly, whatever the rounding
-            active = active | hit
+            moved, active = self._snapped(moved, step, hit), active | hit
         return moved, active, there
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from shortlist.errors import BadFamily, BadOutcome
 from shortlist.pairs import Floats
 
+MAX_DIFFERENCE = 1e12  # in units of sigma; beyond it sums of squares lose all digits
+
 
 class Moments(NamedTuple):
     """A, A' and A'' at eta, computed together because they share their exponentials."""
@@ -31,6 +33,11 @@ class Family(Protocol):
     @property
     def variance_bound(self) -> float: ...
     @property
+    def max_bound(self) -> float:
+        """The largest bound on utilities that arithmetic survives."""
+        ...
+
+    @property
     def win(self) -> float | None:
         """The outcome when the first item simply wins; None if a vote must be measured."""
         ...
@@ -43,6 +50,10 @@ class Family(Protocol):
     def log_partition(self, eta: Floats) -> Floats: ...
     def mean(self, eta: Floats) -> Floats: ...
     def moments(self, eta: Floats) -> Moments: ...
+    def residual(self, moments: Moments, counts: Floats, sums: Floats) -> Floats:
+        """counts A'(eta) - sums, accurate even where a vote is as good as certain."""
+        ...
+
     def divergence(self, mean: Floats, step: Floats) -> Floats:
         """d(eta, eta + step) from the mean A'(eta), without cancellation for small steps."""
         ...
@@ -79,6 +90,7 @@ class BradleyTerry:
 
     name: str = "bradley-terry"
     variance_bound: float = 0.25
+    max_bound: float = 300.0
     win: float | None = 1.0
     tie: float = 0.5
 
@@ -92,6 +104,10 @@ class BradleyTerry:
         decay = np.exp(-eta)
         mean = 1.0 / (1.0 + decay)
         return Moments(eta + np.log1p(decay), mean, decay * mean * mean)
+
+    def residual(self, moments: Moments, counts: Floats, sums: Floats) -> Floats:
+        mean = moments.mean
+        return (counts - sums) * mean - sums * (moments.variance / mean)  # A'' / A' = 1 - A', without cancellation
 
     def divergence(self, mean: Floats, step: Floats) -> Floats:
         return np.maximum(np.log1p(mean * np.expm1(step)) - mean * step, 0.0)
@@ -127,6 +143,7 @@ class Gaussian:
 
     sigma: float = 1.0
     name: str = "gaussian"
+    max_bound: float = 1e9
     win: float | None = None
     tie: float = 0.0
 
@@ -148,6 +165,9 @@ class Gaussian:
         mean = eta / self.sigma**2
         return Moments(0.5 * eta * mean, mean, np.full_like(eta, self.sigma**-2))
 
+    def residual(self, moments: Moments, counts: Floats, sums: Floats) -> Floats:
+        return counts * moments.mean - sums
+
     def divergence(self, mean: Floats, step: Floats) -> Floats:
         return step**2 / (2 * self.sigma**2)
 
@@ -158,10 +178,9 @@ class Gaussian:
         return -outcome
 
     def check(self, outcome: Floats) -> None:
-        if not np.all(np.isfinite(outcome)):
-            raise BadOutcome(
-                f"outcome {outcome[~np.isfinite(outcome)].flat[0]} is not a finite number; give the measured difference"
-            )
+        fine = np.abs(outcome) <= MAX_DIFFERENCE * self.sigma  # False for NaN
+        if not np.all(fine):
+            raise BadOutcome(f"outcome {outcome[~fine].flat[0]} is no sensible number; give the measured difference")
 
     def margin(self, tolerance: float) -> float:
         return tolerance

@@ -27,8 +27,8 @@ class Problem:
             raise BadProblem(f"k is {self.k}; of {self.n} items the wanted number must lie in 1..{self.n - 1}")
         if not 0 < self.delta < 1:
             raise BadProblem(f"delta is {self.delta}; the allowed error must lie strictly between 0 and 1")
-        if not (math.isfinite(self.bound) and 0 < self.bound <= MAX_BOUND):
-            raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {MAX_BOUND:g}]")
+        if not 0 < self.bound <= self.family.max_bound:
+            raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {self.family.max_bound:g}]")
         if not (math.isfinite(self.tolerance) and self.tolerance >= 0 and self.margin < 2 * self.bound):
             raise BadProblem(f"tolerance is {self.tolerance}; it must be at least 0 and within the utilities' range")
         if self.max_votes is not None and self.max_votes < 1:
@@ -38,6 +38,3 @@ class Problem:
     def margin(self) -> float:
         """The tolerance as a difference of utilities."""
         return self.family.margin(self.tolerance)
-
-
-MAX_BOUND = 300.0  # e^(2 bound) must stay a finite number

@@ -19,7 +19,7 @@ from shortlist.certificates.glr import Glr
 from shortlist.errors import BadInstance, BadProblem
 from shortlist.instances import Instance, World
 from shortlist.pairs import Floats, Ints, all_pairs, pair_ends
-from shortlist.problem import MAX_BOUND, Problem
+from shortlist.problem import Problem
 from shortlist.rules import RULES
 from shortlist.rules.known import OnlineOracle, Oracle
 from shortlist.rules.oracle_tracking import OracleTracking
@@ -217,7 +217,7 @@ def _shuffled(world: World, order: Ints) -> World:
 
 def _problem(cell: _Cell, world: World) -> Problem:
     largest = 0.0 if world.theta is None else float(np.abs(world.theta).max())
-    bound = min(max(10.0, 2 * largest), MAX_BOUND) if cell.bound is None else cell.bound
+    bound = min(max(10.0, 2 * largest), cell.instance.family.max_bound) if cell.bound is None else cell.bound
     if bound <= largest:
         raise BadProblem(f"bound is {bound}, but a utility of this instance is {largest:g}; give a larger bound")
     size = cell.instance

@@ -151,3 +151,16 @@ def test_a_model_that_is_reversed_already_stays():
 def test_a_bad_bound_is_refused(bound):
     with pytest.raises(BadInput, match="bound"):
         shortlist.fit([0], [1], [1.0], bound=bound)
+
+
+def test_the_box_is_reached_however_far_it_is():
+    assert shortlist.fit([0], [1], [1.0], bound=300.0).tolist() == [300.0, -300.0]
+    theta = shortlist.fit([0, 1], [1, 2], [0.3, 1.0], weight=[1e12, 1])
+    assert theta[2] == -10.0
+    assert theta[1] - theta[0] == pytest.approx(np.log(7 / 3))
+
+
+def test_gaussian_outcomes_beyond_the_box_end_on_it():
+    np.testing.assert_allclose(
+        shortlist.fit([0, 1], [1, 2], [1e11, -1e11], family="gaussian"), [5.0, -10.0, 5.0], atol=1e-6
+    )
