@@ -23,8 +23,9 @@ FACE_TOLERANCE = 1e-10  # on a face, nearly exact: there the signs of the multip
 PULL_TOLERANCE = 1e-12  # per vote; a vote at the box pulls with e^-20
 DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
 MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
-COMPONENT_PULL = 1e-11  # centres groups that no vote connects; weaker than one vote at the box, e^-20
+COMPONENT_PULL = 1e-11  # centres groups that no vote connects; up to 10^5 votes weaker than one at the box, e^-20
 SHORTEST = 1e-15  # share of a Newton step; if even that does not help, numbers are broken
+STALL, MAX_STALLS = 1e-17, 10  # nats per vote; bounds released ten times over without a gain: only rounding is left
 VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
 DESIGN_FLOOR = 1e-9  # share of an even design that every pair keeps: exponential weights may underflow
 DAMPING = 1e-14  # per vote; revives Cholesky where the logistic is flat; changes steps, not the optimum
@@ -81,12 +82,16 @@ def project(
     """theta* = argmin sum_p w_p d(eta_p(theta), eta_p(theta')) over the half-space of `tie`. Paper: Section 4.2."""
     first, second = all_pairs(len(theta))
     eta = theta[first] - theta[second]
-    mean = family.mean(eta)
-    held = np.maximum(w, DESIGN_FLOOR * w.sum() / len(w))
-    tally = Tally(len(theta), np.arange(len(w)), first, second, held, held * mean)
+    held = hold(w)
+    tally = Tally(len(theta), np.arange(len(w)), first, second, held, held * family.mean(eta))
     theta_alt = reverse(family, tally, bound, theta, tie, start)
-    divergence = family.divergence(mean, theta_alt[first] - theta_alt[second] - eta)
+    divergence = family.divergence(eta, theta_alt[first] - theta_alt[second])
     return Projection(theta_alt, float(w @ divergence), divergence)
+
+
+def hold(w: Floats) -> Floats:
+    """A design that leaves no pair out, so that no item falls off; else it is w."""
+    return np.maximum(w, DESIGN_FLOOR * float(w.sum()) / len(w))
 
 
 class _Local(NamedTuple):
@@ -141,7 +146,7 @@ class _Graph:
         self.connected = self.group is None
         self.edge = edge_codes(len(self.size), self.first, self.second)
         if self.group is not None:
-            stiffness = COMPONENT_PULL * (1.0 + 0.01 * self.total)
+            stiffness = COMPONENT_PULL * (1.0 + 1e-4 * self.total)
             self.spring = (self.group[:, None] == self.group) * np.outer(stiffness * self.size, self.size)
 
     def expand(self, z: Floats) -> Floats:
@@ -152,7 +157,7 @@ class _Graph:
         tied = len(self.size) < len(self.node)
         z = node_sums(self.node, theta - self.offset, len(self.size)) / self.size if tied else theta
         z = z - float(self.size @ z + self.offset.sum()) / len(self.node)
-        if np.all((self.low <= z) & (z <= self.high)):
+        if self._fits(z):
             return z
         centre = -float(self.offset.sum()) / len(self.node)
         way = z - centre
@@ -180,6 +185,7 @@ class _Graph:
         active = (z <= self.low) | (z >= self.high)
         here = self.local(z)
         limit, length = MAX_STEPS + MAX_STEPS_PER_ITEM * len(z), np.inf
+        lowest, stalls = np.inf, 0
         for _ in range(limit):
             step, multiplier = self._newton_step(here, active)
             length = float(np.abs(step).max())
@@ -190,12 +196,14 @@ class _Graph:
                 z, active, here = self._advance(z, step, decrement, active, here)
                 continue
             wrong = self._wrong_sign(z, here.gradient + multiplier * self.size, active)
-            if wrong is not None:
+            stalls = stalls + 1 if here.value >= lowest - STALL * (1.0 + self.total) else 0
+            lowest = min(lowest, here.value)
+            if wrong is not None and stalls < MAX_STALLS:
                 active[wrong] = False
                 continue
             beyond = self._jump(z, step) if length > STEP_TOLERANCE else None
             if beyond is None:
-                return z
+                return z + step if length <= STEP_TOLERANCE and self._fits(z + step) else z
             z, active, here = beyond[0], active | beyond[1], beyond[2]
         raise NotConverged(limit, length)
 
@@ -220,6 +228,9 @@ class _Graph:
 
     def _inside(self, z: Floats) -> bool:
         return bool(np.all((self.low < z) & (z < self.high)))
+
+    def _fits(self, z: Floats) -> bool:
+        return bool(np.all((self.low <= z) & (z <= self.high)))
 
     def _room(self, z: Floats, step: Floats) -> Floats:
         """How many such steps fit between each node and its bound."""

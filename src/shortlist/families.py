@@ -54,8 +54,8 @@ class Family(Protocol):
         """counts A'(eta) - sums, accurate even where a vote is as good as certain."""
         ...
 
-    def divergence(self, mean: Floats, step: Floats) -> Floats:
-        """d(eta, eta + step) from the mean A'(eta), without cancellation for small steps."""
+    def divergence(self, eta: Floats, eta_alt: Floats) -> Floats:
+        """d(eta, eta_alt), without cancellation for small steps or in the tails."""
         ...
 
     def statistic(self, outcome: Floats) -> Floats:
@@ -90,7 +90,7 @@ class BradleyTerry:
 
     name: str = "bradley-terry"
     variance_bound: float = 0.25
-    max_bound: float = 300.0
+    max_bound: float = 15.0  # there a vote is certain to 13 digits; beyond, doubles run out
     win: float | None = 1.0
     tie: float = 0.5
 
@@ -109,8 +109,11 @@ class BradleyTerry:
         mean = moments.mean
         return (counts - sums) * mean - sums * (moments.variance / mean)  # A'' / A' = 1 - A', without cancellation
 
-    def divergence(self, mean: Floats, step: Floats) -> Floats:
-        return np.maximum(np.log1p(mean * np.expm1(step)) - mean * step, 0.0)
+    def divergence(self, eta: Floats, eta_alt: Floats) -> Floats:
+        """d = log(1 + p (e^s - 1)) - p s for the side that wins with p <= 1/2, s the step of its log-odds."""
+        side = np.where(eta > 0, -1.0, 1.0)
+        p, step = self.mean(side * eta), side * (eta_alt - eta)
+        return np.maximum(np.log1p(p * np.expm1(step)) - p * step, 0.0)
 
     def statistic(self, outcome: Floats) -> Floats:
         return outcome
@@ -168,8 +171,8 @@ class Gaussian:
     def residual(self, moments: Moments, counts: Floats, sums: Floats) -> Floats:
         return counts * moments.mean - sums
 
-    def divergence(self, mean: Floats, step: Floats) -> Floats:
-        return step**2 / (2 * self.sigma**2)
+    def divergence(self, eta: Floats, eta_alt: Floats) -> Floats:
+        return (eta_alt - eta) ** 2 / (2 * self.sigma**2)
 
     def statistic(self, outcome: Floats) -> Floats:
         return outcome / self.sigma**2
@@ -205,8 +208,3 @@ def make_family(family: "str | Family", sigma: float = 1.0) -> Family:
     if family not in FAMILIES:
         raise BadFamily(f"unknown family {family!r}; choose one of {', '.join(FAMILIES)}")
     return FAMILIES[family](sigma)
-
-
-def kl(family: Family, eta: Floats, eta_alt: Floats) -> Floats:
-    """d(eta, eta_alt) = A(eta_alt) - A(eta) - A'(eta) (eta_alt - eta), pair by pair."""
-    return family.divergence(family.mean(eta), eta_alt - eta)

@@ -4,13 +4,11 @@ To second order, the likelihood lost by reversing (u, v) is (theta_u - theta_v)^
 resistance with the curvatures as conductances. One inverse serves all pairs. It orders pairs; it proves nothing.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
-from shortlist.errors import NotConverged
 from shortlist.families import Family
 from shortlist.pairs import Floats, Ints, laplacian
 from shortlist.tally import Tally
@@ -50,9 +48,10 @@ def curvature_inverse(family: Family, tally: Tally, theta: Floats) -> Floats:
     variance = family.moments(theta[tally.first] - theta[tally.second]).variance
     curvature = laplacian(tally.n, tally.edges, tally.counts * variance)
     curvature += curvature.trace() / tally.n**2
-    factor, info = lapack.dpotrf(curvature.T, lower=1, clean=1, overwrite_a=1)
-    if info != 0:
-        raise NotConverged(0, math.inf)
+    factor, info = lapack.dpotrf(curvature.T, lower=1, clean=1)
+    if info != 0:  # nearly flat somewhere: an order is all that is wanted
+        curvature.ravel()[:: tally.n + 1] += 1e-12 * (1.0 + curvature.trace())
+        factor, info = lapack.dpotrf(curvature.T, lower=1, clean=1)
     lower: Floats = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]  # four times faster than numpy's inv
     inverse = lower + lower.T
     inverse.ravel()[:: tally.n + 1] *= 0.5

@@ -142,6 +142,8 @@ def tally_votes(
     family.check(y)
     if w is not None and not np.all(np.isfinite(w) & (w >= 0)):
         raise BadVotes("a weight is negative or not a number; a weight is how many votes a row stands for")
+    if w is not None and not np.all(w > 0):
+        i, j, y, w = i[w > 0], j[w > 0], y[w > 0], w[w > 0]
     codes, counts, sums = _add_up(edge_codes(size, i, j), size * size, y, w)
     return _undirected(family, size, codes, counts, sums)
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 import shortlist
 from shortlist.errors import BadInput
 from shortlist.estimate import Tie, fit, log_likelihood, project, reverse
-from shortlist.families import BradleyTerry, Gaussian, kl, make_family
+from shortlist.families import BradleyTerry, Gaussian, make_family
 from shortlist.pairs import all_pairs, n_pairs
 from shortlist.tally import tally_votes
 
@@ -127,7 +127,7 @@ def test_projection_is_the_nearest_of_all_reversed_models(family):
     for _ in range(2000):
         other = nearest.theta_alt + rng.normal(size=4) * rng.choice([0.01, 1.0])
         other[1] = min(other[1], other[2])
-        distance = w @ kl(family, theta[first] - theta[second], other[first] - other[second])
+        distance = w @ family.divergence(theta[first] - theta[second], other[first] - other[second])
         assert distance >= nearest.gamma - 1e-12
 
 
@@ -153,8 +153,14 @@ def test_a_bad_bound_is_refused(bound):
         shortlist.fit([0], [1], [1.0], bound=bound)
 
 
-def test_the_box_is_reached_however_far_it_is():
-    assert shortlist.fit([0], [1], [1.0], bound=300.0).tolist() == [300.0, -300.0]
+def test_rows_of_weight_zero_are_no_votes():
+    theta = shortlist.fit([0, 1, 2], [1, 2, 3], [1, 0, 0.5], weight=[1, 0, 1], n=40)
+    np.testing.assert_allclose(theta[[0, 1, 2, 3]], [10, -10, 0, 0], atol=1e-6)
+    assert not shortlist.certify([0, 1], [1, 2], [1.0, 1.0], k=1, weight=[0, 0]).done
+
+
+def test_the_box_is_reached_beside_many_votes():
+    assert shortlist.fit([0], [1], [1.0], bound=15.0).tolist() == [15.0, -15.0]
     theta = shortlist.fit([0, 1], [1, 2], [0.3, 1.0], weight=[1e12, 1])
     assert theta[2] == -10.0
     assert theta[1] - theta[0] == pytest.approx(np.log(7 / 3))

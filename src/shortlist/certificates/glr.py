@@ -62,7 +62,7 @@ class Glr:
         """Stop? One Z below beta ends the check, so the pair that was worst lately is tried first, then all."""
         if tally.groups is not None:
             return None, _open(problem, tally, theta_hat, 0.0, math.inf)
-        level = math.log(1 / problem.delta) + self._ridge(theta_hat)
+        level = -math.log(problem.delta) + self._ridge(theta_hat)
         if evidence is not None and tally.votes < (1 + REFRESH) * evidence.votes:
             statistic, threshold = evidence.at_most(problem, tally, theta_hat), level + evidence.half_log_det
             if statistic < threshold:  # and beta is no lower: the determinant only grows
@@ -80,7 +80,7 @@ class Glr:
         if tally.groups is not None:
             return _open(problem, tally, theta_hat, 0.0, math.inf)
         slack = self.slack(problem, tally, theta_hat)
-        threshold = math.log(1 / problem.delta) + slack
+        threshold = -math.log(problem.delta) + slack
         search = _Search(problem, tally, theta_hat)
         exact = np.array([search.exact(m) for m in range(len(search.screen.values))]).reshape(problem.k, -1)
         lowest = float(exact.min())
@@ -92,7 +92,7 @@ class Glr:
         certainly_out = tuple(map(int, outsiders[exact.min(axis=0) >= threshold]))
         return replace(
             _open(problem, tally, theta_hat, lowest, threshold),
-            error_bound=min(1.0, math.exp(slack - lowest)),
+            error_bound=math.exp(min(0.0, slack - lowest)),
             certainly_in=certainly_in,
             certainly_out=certainly_out,
             undecided=tuple(i for i in range(problem.n) if i not in certainly_in + certainly_out),
@@ -178,7 +178,7 @@ def _open(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, t
 def _certified(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
     top = tuple(top_k(theta_hat, problem.k).tolist())
     rest = tuple(i for i in range(problem.n) if i not in top)
-    bound = min(1.0, problem.delta * math.exp(threshold - statistic))
+    bound = problem.delta * math.exp(min(0.0, threshold - statistic))
     return Verdict(
         True, "certified", top, bound, top, rest, (), round(tally.votes), 0.0, GUARANTEE, statistic, threshold
     )

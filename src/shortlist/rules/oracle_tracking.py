@@ -11,15 +11,22 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from shortlist.errors import BadProblem
-from shortlist.estimate import Projection, Tie, project
+from shortlist.estimate import Projection, Tie, hold, project
 from shortlist.pairs import Floats, Ints, boundary, n_pairs, pair_numbers
 from shortlist.problem import Problem
 from shortlist.resistance import screen
 from shortlist.tally import Tally, expected_tally
 from shortlist.tracking import deficits
 
-MAX_DRAWS = 4  # boundary pairs sampled for one simulated block of rounds
+BLOCK_DRAWS = 8  # a block of more rounds draws this many boundary pairs, importance-weighted
 NEAR_BEST = 2.0  # screening is good to much better than this factor near the best response
+
+
+class Seen(NamedTuple):
+    """A boundary pair when last drawn: the way to its alternative, where the next projection starts, and gamma."""
+
+    shift: Floats
+    gamma: float
 
 
 class Memory(NamedTuple):
@@ -30,7 +37,7 @@ class Memory(NamedTuple):
     w_sum: Floats  # sum of the mixed targets so far: P in the paper
     gain_sum: Floats  # Psi^w
     loss_sum: Floats  # Psi^q
-    shifts: Mapping[int, Floats]  # theta* - theta_hat of each boundary pair when last drawn: where to start next time
+    seen: Mapping[int, Seen]  # each boundary pair when last drawn
 
 
 class _Gradients(NamedTuple):
@@ -38,7 +45,31 @@ class _Gradients(NamedTuple):
 
     gain: Floats
     loss_sum: Floats
-    shifts: Mapping[int, Floats]
+    seen: Mapping[int, Seen]
+
+
+class _Boundary:
+    """The boundary pairs of theta_hat under the design w, projected on demand, each from where it was last."""
+
+    def __init__(self, problem: Problem, theta_hat: Floats, memory: Memory) -> None:
+        self.problem, self.theta_hat, self.w = problem, theta_hat, memory.w
+        self.inside, self.outside = boundary(theta_hat, problem.k)
+        self.pairs = pair_numbers(problem.n, self.inside, self.outside)
+        self.seen = dict(memory.seen)
+
+    def project(self, m: int) -> Projection:
+        problem, pair = self.problem, int(self.pairs[m])
+        tie = Tie(int(self.outside[m]), int(self.inside[m]), problem.margin)
+        start = self.theta_hat + self.seen[pair].shift if pair in self.seen else None
+        nearest = project(problem.family, self.theta_hat, self.w, problem.bound, tie, start)
+        self.seen[pair] = Seen(nearest.theta_alt - self.theta_hat, nearest.gamma)
+        return nearest
+
+    def gammas(self) -> Floats:
+        """gamma of every boundary pair when last drawn; drawn now if it never was."""
+        for m in (m for m, pair in enumerate(self.pairs.tolist()) if pair not in self.seen):
+            self.project(m)
+        return np.array([self.seen[pair].gamma for pair in self.pairs.tolist()])
 
 
 @dataclass(frozen=True)
@@ -71,11 +102,13 @@ class OracleTracking:
     ) -> Memory:
         """One round of both players: lines 7 to 11 of Algorithm 1."""
         t = memory.rounds + rounds
-        play = self._best_response if self.gradient == "full" else self._sampled
-        gain, loss_sum, shifts = play(memory, problem, theta_hat, rounds, rng)
+        play = (
+            self._best_response if self.gradient == "full" else self._sampled if rounds <= BLOCK_DRAWS else self._block
+        )
+        gain, loss_sum, seen = play(memory, problem, theta_hat, rounds, rng)
         gain_sum = memory.gain_sum + gain
         w_sum = memory.w_sum + rounds * self._mixed(memory.w, t)
-        return Memory(t, _softmax(self._step(t + 1) * gain_sum), w_sum, gain_sum, loss_sum, shifts)
+        return Memory(t, _softmax(self._step(t + 1) * gain_sum), w_sum, gain_sum, loss_sum, seen)
 
     def _step(self, t: int) -> float:
         """mu_t = t^-alpha."""
@@ -90,42 +123,49 @@ class OracleTracking:
         self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
     ) -> _Gradients:
         """Unbiased gradients from boundary pairs drawn uniformly: one a round. Paper: Eq. (4)."""
-        inside, outside = boundary(theta_hat, problem.k)
-        pairs = pair_numbers(problem.n, inside, outside)
-        q = _softmax(-self._step(memory.rounds + 1) * memory.loss_sum[pairs])
-        draws = min(rounds, MAX_DRAWS, len(pairs))
-        weight = len(pairs) * rounds / draws
-        gain, loss_sum, shifts = np.zeros(len(memory.w)), memory.loss_sum.copy(), dict(memory.shifts)
-        for m in rng.choice(len(pairs), draws, replace=False):
-            pair = int(pairs[m])
-            nearest = _project(problem, theta_hat, memory.w, int(inside[m]), int(outside[m]), shifts.get(pair))
-            gain += weight * q[m] * nearest.divergence
-            loss_sum[pair] += weight * nearest.gamma
-            shifts[pair] = nearest.theta_alt - theta_hat
-        return _Gradients(gain, loss_sum, shifts)
+        game = _Boundary(problem, theta_hat, memory)
+        gain, loss_sum = np.zeros(len(memory.w)), memory.loss_sum.copy()
+        q, size = self._opponent(memory, game), len(game.pairs)
+        for m in rng.choice(size, rounds, replace=rounds > size):
+            nearest = game.project(int(m))
+            gain += size * q[m] * nearest.divergence
+            loss_sum[game.pairs[m]] += size * nearest.gamma
+        return _Gradients(gain, loss_sum, game.seen)
+
+    def _block(
+        self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
+    ) -> _Gradients:
+        """The same in expectation for many rounds at once, from few projections: pairs are drawn where q is, and
+        every pair's loss grows by its gamma when last drawn. For simulated blocks only."""
+        game = _Boundary(problem, theta_hat, memory)
+        q, size = self._opponent(memory, game), len(game.pairs)
+        chance = 0.5 * q + 0.5 / size
+        gain = np.zeros(len(memory.w))
+        for m in rng.choice(size, BLOCK_DRAWS, p=chance):
+            gain += rounds / BLOCK_DRAWS * q[m] / chance[m] * game.project(int(m)).divergence
+        loss_sum = memory.loss_sum.copy()
+        loss_sum[game.pairs] += rounds * game.gammas()
+        return _Gradients(gain, loss_sum, game.seen)
+
+    def _opponent(self, memory: Memory, game: _Boundary) -> Floats:
+        """q_t: exponential weights restricted to the boundary."""
+        return _softmax(-self._step(memory.rounds + 1) * memory.loss_sum[game.pairs])
 
     def _best_response(
         self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
     ) -> _Gradients:
         """A supergradient of min gamma at the boundary pair that attains it; no q is needed."""
-        inside, outside = boundary(theta_hat, problem.k)
-        expected = expected_tally(problem.family, theta_hat, memory.w)
-        screened = screen(problem.family, expected, theta_hat, inside, outside, problem.margin)
+        game = _Boundary(problem, theta_hat, memory)
+        expected = expected_tally(problem.family, theta_hat, hold(memory.w))
+        values = screen(problem.family, expected, theta_hat, game.inside, game.outside, problem.margin).values
         best: Projection | None = None
-        for m in np.argsort(screened.values, kind="stable"):
-            if best is not None and screened.values[m] > NEAR_BEST * best.gamma:
+        for m in np.argsort(values, kind="stable"):
+            if best is not None and values[m] > NEAR_BEST * best.gamma:
                 break
-            nearest = _project(problem, theta_hat, memory.w, int(inside[m]), int(outside[m]))
+            nearest = game.project(int(m))
             best = nearest if best is None or nearest.gamma < best.gamma else best
         assert best is not None
-        return _Gradients(rounds * best.divergence, memory.loss_sum, memory.shifts)
-
-
-def _project(
-    problem: Problem, theta: Floats, w: Floats, inside: int, outside: int, shift: Floats | None = None
-) -> Projection:
-    start = None if shift is None else theta + shift
-    return project(problem.family, theta, w, problem.bound, Tie(outside, inside, problem.margin), start)
+        return _Gradients(rounds * best.divergence, memory.loss_sum, game.seen)
 
 
 def _softmax(score: Floats) -> Floats:
