@@ -1,6 +1,8 @@
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -64,10 +66,33 @@ def test_certify(tmp_path):
     assert "Guarantee" in text
 
 
+def test_names_are_printed_as_they_are(tmp_path):
+    votes = tmp_path / "votes.csv"
+    votes.write_text("first,second,outcome\nx[/b],[red]y[/red],1\n")
+    text = run("certify", str(votes), "-k", "1").stdout
+    assert "x[/b]" in text
+    assert "[red]y[/red]" in text
+
+
+def test_the_module_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "shortlist", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("shortlist ")
+
+
+def test_ctrl_c_is_quick_and_says_so():
+    arguments = ["simulate", "--instance", "equally-spaced", "-n", "30", "-k", "5", "--runs", "4", "--jobs", "2"]
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.strip().endswith("interrupted")
+
+
 def test_demo_ends_in_a_verdict():
     found = run_json("demo")
     assert found["done"] is True
-    assert found["top"] == ["think, then check", "three examples", "think step by step"]
+    assert found["top"] == ["reason then check", "three examples", "step by step"]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +112,9 @@ def test_demo_ends_in_a_verdict():
         ("simulate --instance sst -n 4 -k 1 --method oracle", "true utilities"),
         ("simulate --instance sst -n 4 -k 1 --method magic", "unknown method"),
         ("simulate --instance sst -n four -k 1", "integer"),
+        ("simulate --instance sst -n 4 -k 1 --family gaussian", "bradley-terry"),
+        ("simulate --instance sst -n 4 -k 1 --jobs 0", "jobs"),
+        ("oracle --utilities 100,2,3 -k 1", "outside the bound"),
         ("certify nowhere.csv -k 1", "cannot read nowhere.csv"),
         ("frobnicate", "frobnicate"),
         ("demo --delta 0", "delta"),

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from shortlist.errors import BadVotes
+from shortlist.families import Gaussian
 from shortlist.io.votes import read_votes
 
 
@@ -41,9 +42,19 @@ def test_weights_and_a_byte_order_mark(tmp_path):
         ("first,second,outcome\nx,y,1\nx,y,maybe\n", "line 3: 'maybe' is not a number"),
         ("first,second,winner\nx,y,z\n", "line 2: winner 'z'"),
         ("first,second,outcome\nx,x,1\n", "line 2: 'x' against 'x'"),
-        ("first,second,outcome\nx\n", "line 2"),
+        ("first,second,outcome\nx\n", "line 2: the row has more or fewer"),
+        ("first,second,outcome\nx,y,1,9\n", "line 2: the row has more or fewer"),
+        ("first,second,outcome\n\n\nx,y,1\nx,y,zz\n", "line 5"),
+        ("first,second,outcome\nx,y,7\n", "line 2: outcome 7.0"),
+        ("first,second,outcome,weight\nx,y,1,-1\n", "line 2: weight"),
     ],
 )
 def test_bad_files_name_the_line(tmp_path, text, message):
     with pytest.raises(BadVotes, match=message):
         read_votes(write(tmp_path, text))
+
+
+def test_a_winner_is_no_measured_difference(tmp_path):
+    with pytest.raises(BadVotes, match="needs an outcome column"):
+        read_votes(write(tmp_path, "first,second,winner\nx,y,x\n"), Gaussian())
+    assert read_votes(write(tmp_path, "first,second,outcome\nx,y,-3.5\n"), Gaussian()).outcome.tolist() == [-3.5]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from shortlist.errors import ShortlistError as ShortlistError
     from shortlist.families import BradleyTerry as BradleyTerry
     from shortlist.families import Gaussian as Gaussian
-    from shortlist.instances import make_instance as make_instance
+    from shortlist.io.instances import make_instance as make_instance
     from shortlist.oracle import solve_oracle as solve_oracle
     from shortlist.rules.oracle_tracking import OracleTracking as OracleTracking
     from shortlist.rules.uniform import Uniform as Uniform
@@ -36,7 +36,7 @@ _HOMES = {
     "create_study": "study.create",
     "find_top": "study.create",
     "fit": "arrays",
-    "make_instance": "instances",
+    "make_instance": "io.instances",
     "simulate": "simulation",
     "solve_oracle": "oracle",
 }

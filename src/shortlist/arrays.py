@@ -4,7 +4,6 @@ from numpy.typing import ArrayLike
 
 from shortlist import estimate
 from shortlist.certificates import CERTIFICATES
-from shortlist.certificates.glr import Glr
 from shortlist.certificates.verdict import Verdict
 from shortlist.errors import BadProblem
 from shortlist.families import Family, make_family
@@ -51,11 +50,11 @@ def certify(
     tolerance: float = 0.0,
 ) -> Verdict[int]:
     """What these votes prove about the top k. rule="glr" also fills `statistic` (min Z) and `threshold` (beta)."""
-    if rule not in CERTIFICATES:
+    if not isinstance(rule, str) or rule not in CERTIFICATES:
         raise BadProblem(f"unknown rule {rule!r}; choose one of {', '.join(CERTIFICATES)}")
     speaks = make_family(family, sigma)
     tally = tally_votes(speaks, first, second, outcome, weight, n)
     problem = Problem(tally.n, k, delta, speaks, bound, tolerance)
     with one_thread():
         theta_hat = estimate.fit(speaks, tally, bound)
-        return Glr(lam).examine(problem, tally, theta_hat)
+        return CERTIFICATES[rule](lam=lam).examine(problem, tally, theta_hat)

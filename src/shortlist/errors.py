@@ -12,10 +12,13 @@ ShortlistError
 ├── UnknownQuestion
 ├── AlreadyAnswered
 ├── StudyDone
+├── NothingToAsk
 ├── JudgeFailed
 ├── NotConverged
 └── GapNotReached
 """
+
+from typing import Any
 
 
 class ShortlistError(Exception):
@@ -51,7 +54,7 @@ class TieAtTheLine(BadInput):
 
     def __init__(self, k: int) -> None:
         super().__init__(
-            f"the {k}. and {k + 1}. best utilities are equal, so there is no unique top {k}; "
+            f"utilities number {k} and {k + 1} from the top are equal, so there is no unique top {k}; "
             "give utilities with a gap at the line, or another k"
         )
 
@@ -84,8 +87,17 @@ class StudyDone(ShortlistError):
         super().__init__(f"the study is done ({reason}); read its verdict, there is nothing left to ask")
 
 
+class NothingToAsk(ShortlistError):
+    """All votes of the budget are asked for already."""
+
+    def __init__(self, max_votes: int) -> None:
+        super().__init__(f"all {max_votes} votes of the budget are asked for; answer or skip what is out")
+
+
 class JudgeFailed(ShortlistError):
-    """The judge given to find_top raised or answered nonsense."""
+    """The judge given to find_top raised or answered nonsense. `study` has every answer until then."""
+
+    study: Any = None
 
 
 class NotConverged(ShortlistError):

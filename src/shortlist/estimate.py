@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from shortlist.errors import NotConverged
+from shortlist.errors import BadProblem, NotConverged
 from shortlist.families import Family
 from shortlist.pairs import Floats, Ints, all_pairs, components, edge_codes, laplacian, node_sums
 from shortlist.tally import Tally
@@ -23,6 +23,7 @@ FACE_TOLERANCE = 1e-10  # on a face, nearly exact: there the signs of the multip
 PULL_TOLERANCE = 1e-12  # per vote; a vote at the box pulls with e^-20
 DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
 MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
+MAX_ITEMS = 10_000  # a dense matrix of that size takes 0.8 GB
 COMPONENT_PULL = 1e-11  # centres groups that no vote connects; up to 10^5 votes weaker than one at the box, e^-20
 SHORTEST = 1e-15  # share of a Newton step; if even that does not help, numbers are broken
 STALL, MAX_STALLS = 1e-17, 10  # nats per vote; bounds released ten times over without a gain: only rounding is left
@@ -59,6 +60,8 @@ def fit(family: Family, tally: Tally, bound: float, start: Floats | None = None,
 
     Items that nothing connects are centred group by group. `start` is any guess. Raises NotConverged.
     """
+    if tally.n > MAX_ITEMS:
+        raise BadProblem(f"{tally.n} items are too many for a dense fit; it takes up to {MAX_ITEMS}")
     graph = _Graph.build(family, tally, bound, tie)
     z = graph.feasible(np.zeros(tally.n) if start is None else start)
     return graph.expand(graph.minimise(z))

@@ -7,7 +7,7 @@ Paper: Section 3.1.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class Family(Protocol):
     @property
     def max_bound(self) -> float:
         """The largest bound on utilities that arithmetic survives."""
+        ...
+
+    @property
+    def max_tolerance(self) -> float:
+        """Tolerances must be smaller than this."""
         ...
 
     @property
@@ -91,6 +96,7 @@ class BradleyTerry:
     name: str = "bradley-terry"
     variance_bound: float = 0.25
     max_bound: float = 15.0  # there a vote is certain to 13 digits; beyond, doubles run out
+    max_tolerance: float = 0.5
     win: float | None = 1.0
     tie: float = 0.5
 
@@ -129,8 +135,6 @@ class BradleyTerry:
             )
 
     def margin(self, tolerance: float) -> float:
-        if tolerance >= 0.5:
-            raise BadOutcome(f"tolerance {tolerance} is not below 0.5; it is a difference in win probability")
         return math.log((0.5 + tolerance) / (0.5 - tolerance))
 
     def draw(self, rng: np.random.Generator, mean: Floats, counts: Floats) -> Floats:
@@ -147,12 +151,13 @@ class Gaussian:
     sigma: float = 1.0
     name: str = "gaussian"
     max_bound: float = 1e9
+    max_tolerance: float = 1e9
     win: float | None = None
     tie: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.sigma) and self.sigma > 0):
-            raise BadFamily(f"sigma is {self.sigma}; the noise of a difference must be a positive number")
+        if isinstance(self.sigma, bool | str) or not 1e-9 <= self.sigma <= 1e9:
+            raise BadFamily(f"sigma is {self.sigma!r}; the noise of a difference must be a positive number, up to 1e9")
 
     @property
     def variance_bound(self) -> float:
@@ -201,10 +206,12 @@ FAMILIES: dict[str, Callable[[float], Family]] = {
 }
 
 
-def make_family(family: "str | Family", sigma: float = 1.0) -> Family:
+def make_family(family: Any, sigma: float = 1.0) -> Family:
     """A family by its name; a family itself passes through."""
-    if not isinstance(family, str):
-        return family
-    if family not in FAMILIES:
+    if hasattr(family, "log_partition"):
+        given: Family = family
+        return given
+    if not isinstance(family, str) or family not in FAMILIES:
         raise BadFamily(f"unknown family {family!r}; choose one of {', '.join(FAMILIES)}")
-    return FAMILIES[family](sigma)
+    made: Family = FAMILIES[family](sigma)
+    return made

@@ -3,19 +3,18 @@
 Paper: Section 7. An instance draws a world; for fixed ones every draw is the same.
 """
 
-import csv
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from shortlist.checks import whole
 from shortlist.errors import BadInstance, TieAtTheLine
 from shortlist.families import BradleyTerry, Family
 from shortlist.pairs import Floats, top_k
 
-INSTANCES = ("equally-spaced", "random-utilities", "sst", "constant", "utilities:FILE", "matrix:FILE")
+TINY_GAP = 1e-6  # a smaller gap is a tie, as it is for the oracle
 MAX_DRAWS = 100_000  # of worlds without a clear line, before giving up
 
 
@@ -50,7 +49,7 @@ def world_of(theta: Floats, k: int, family: Family) -> World:
     """The world in which utilities theta hold."""
     theta = theta - theta.mean()
     ordered = np.sort(theta)[::-1]
-    if ordered[k - 1] == ordered[k]:
+    if ordered[k - 1] - ordered[k] < TINY_GAP:
         raise TieAtTheLine(k)
     top = tuple(map(int, top_k(theta, k)))
     return World(family.expect(np.subtract.outer(theta, theta)), top, theta)
@@ -67,9 +66,9 @@ class Utilities:
     fixed: bool = True
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(value) for value in self.theta):
-            raise BadInstance("a utility is not a finite number")
-        _check_size(self.n, self.k)
+        if not all(abs(value) <= self.family.max_bound * 2 for value in self.theta):  # False for NaN
+            raise BadInstance(f"a utility is no number, or beyond {2 * self.family.max_bound:g}")
+        check_size(self.n, self.k)
 
     @property
     def n(self) -> int:
@@ -99,7 +98,7 @@ class RandomUtilities:
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        _check_size(self.n, self.k)
+        check_size(self.n, self.k)
 
     def draw(self, rng: np.random.Generator) -> World:
         for _ in range(MAX_DRAWS):
@@ -120,7 +119,7 @@ class Matrix:
     fixed: bool = True
 
     def __post_init__(self) -> None:
-        _check_size(self.n, self.k)
+        check_size(self.n, self.k)
         wins = np.array(self.wins) if all(len(row) == self.n for row in self.wins) else np.empty((0, 0))
         if wins.shape != (self.n, self.n) or not np.all((wins >= 0) & (wins <= 1)):
             raise BadInstance("a win matrix is square, with probabilities from 0 to 1")
@@ -164,7 +163,7 @@ class Sst:
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        _check_size(self.n, self.k)
+        check_size(self.n, self.k)
 
     def draw(self, rng: np.random.Generator) -> World:
         for _ in range(MAX_DRAWS):
@@ -183,46 +182,7 @@ class Sst:
         return wins
 
 
-def _check_size(n: int, k: int) -> None:
-    if n < 2 or not 1 <= k <= n - 1:
+def check_size(n: int, k: int) -> None:
+    """Raise BadInstance unless k of n makes sense."""
+    if whole("n", n, 0) < 2 or not 1 <= whole("k", k, 0) <= n - 1:
         raise BadInstance(f"n is {n} and k is {k}; an instance needs at least two items and k in 1..n-1")
-
-
-def make_instance(
-    name: str, k: int, n: int | None = None, gap: float = 0.1, p: float = 0.6, family: Family | None = None
-) -> Instance:
-    """An instance by its name on the command line; `utilities:FILE` and `matrix:FILE` read numbers from a file."""
-    speaks = BradleyTerry() if family is None else family
-    kind, _, file = name.partition(":")
-    if kind == "utilities" and file:
-        return Utilities(tuple(value for row in _numbers(file) for value in row), k, speaks)
-    if kind == "matrix" and file:
-        return Matrix(tuple(map(tuple, _numbers(file))), k)
-    if n is None:
-        raise BadInstance(f"instance {name!r} needs n, the number of items")
-    _check_size(n, k)
-    if name == "equally-spaced":
-        return equally_spaced(n, k, gap, speaks)
-    if name == "random-utilities":
-        return RandomUtilities(n, k, family=speaks)
-    if name == "sst":
-        return Sst(n, k)
-    if name == "constant":
-        return constant(n, k, p)
-    raise BadInstance(f"unknown instance {name!r}; choose one of {', '.join(INSTANCES)}")
-
-
-def _numbers(file: str) -> list[list[float]]:
-    """Rows of numbers, separated by commas or blanks; lines that start with # are comments."""
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as reason:
-        raise BadInstance(f"cannot read {file}: {reason}") from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    try:
-        rows = [[float(cell) for cell in " ".join(row).split()] for row in csv.reader(lines)]
-    except ValueError as reason:
-        raise BadInstance(f"{file} holds something that is not a number: {reason}") from None
-    if not rows:
-        raise BadInstance(f"{file} holds no numbers")
-    return rows

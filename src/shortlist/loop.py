@@ -6,6 +6,7 @@ same state and the same next question. No input or output, no clock, no hidden r
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -92,6 +93,14 @@ def tell_block(state: State, pairs: Ints, counts: Floats, sums: Floats) -> State
     return _round(state, state.tally.add_block(pairs, counts, sums), round(float(counts.sum())))
 
 
+def look_ahead(state: State, votes: Sequence[Vote]) -> State:
+    """The state with votes that came out of turn: good for choosing questions, never for a verdict."""
+    if not votes:
+        return state
+    tally = reduce(lambda so_far, vote: so_far.add(state.problem.family, vote), votes, state.tally)
+    return _learn(_estimate(state, tally), len(votes))
+
+
 def examine(state: State) -> Verdict[int]:
     """All that can be said now."""
     if state.verdict.done:
@@ -100,21 +109,26 @@ def examine(state: State) -> Verdict[int]:
 
 
 def _round(state: State, tally: Tally, rounds: int) -> State:
-    problem, votes = state.problem, round(tally.votes)
-    theta_hat = fit(problem.family, tally, problem.bound, state.theta_hat)
-    state = replace(state, tally=tally, theta_hat=theta_hat)
-    if votes >= state.checked * (1 + state.certificate.every) or votes == problem.max_votes:
-        state = _decide(state, votes)
-    if state.verdict.done:
-        return state
-    rng = np.random.default_rng((state.seed, votes))
-    return replace(state, memory=state.rule.learn(state.memory, problem, theta_hat, rounds, rng))
+    state, votes = _estimate(state, tally), round(tally.votes)
+    if votes >= state.checked * (1 + state.certificate.every) or votes == state.problem.max_votes:
+        state = _certify(state, votes)
+    return state if state.verdict.done else _learn(state, rounds)
 
 
-def _decide(state: State, votes: int) -> State:
+def _estimate(state: State, tally: Tally) -> State:
+    problem = state.problem
+    return replace(state, tally=tally, theta_hat=fit(problem.family, tally, problem.bound, state.theta_hat))
+
+
+def _certify(state: State, votes: int) -> State:
     problem, certificate = state.problem, state.certificate
     evidence, verdict = certificate.check(state.evidence, problem, state.tally, state.theta_hat)
     if not verdict.done and votes == problem.max_votes:
         verdict = certificate.examine(problem, state.tally, state.theta_hat)
         verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
     return replace(state, evidence=evidence, verdict=verdict, checked=votes)
+
+
+def _learn(state: State, rounds: int) -> State:
+    rng = np.random.default_rng((state.seed, round(state.tally.votes)))
+    return replace(state, memory=state.rule.learn(state.memory, state.problem, state.theta_hat, rounds, rng))

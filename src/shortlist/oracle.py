@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
+from shortlist.checks import real, whole
 from shortlist.errors import BadProblem, GapNotReached, TieAtTheLine
 from shortlist.estimate import Tie, reverse
 from shortlist.families import Family, make_family
@@ -73,7 +74,7 @@ def solve_oracle(
     Raises BadProblem, TieAtTheLine, GapNotReached.
     """
     game = _make_game(utilities, k, make_family(family, sigma), bound)
-    if not rel_gap > 0.0:
+    if not real("rel_gap", rel_gap) > 0.0:
         raise BadProblem(f"rel_gap is {rel_gap}; give a positive number, such as 0.01")
     with one_thread():
         return _solve(_Search(game, rel_gap, _start_design(game, start)), warm=start is not None)
@@ -91,18 +92,21 @@ def _solve(search: "_Search", warm: bool) -> Oracle:
 
 
 def _make_game(utilities: ArrayLike, k: int, family: Family, bound: float | None) -> "_Game":
-    theta = np.array(utilities, dtype=np.float64)
+    try:
+        theta = np.array(utilities, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadProblem("utilities must be a flat list of at least two finite numbers") from None
     if theta.ndim != 1 or len(theta) < 2 or not np.all(np.isfinite(theta)):
         raise BadProblem("utilities must be a flat list of at least two finite numbers")
-    if not 1 <= k < len(theta):
-        raise BadProblem(f"k is {k}; with {len(theta)} items it must lie in 1..{len(theta) - 1}")
+    if whole("k", k, 1) >= len(theta):
+        raise BadProblem(f"k is {k}; of {len(theta)} items the wanted number must lie in 1..{len(theta) - 1}")
     theta -= theta.mean()
     ranked = np.sort(theta)[::-1]
     if ranked[k - 1] - ranked[k] < TINY_GAP:
         raise TieAtTheLine(k)
     largest = float(np.abs(theta).max())
     box = min(max(DEFAULT_BOUND, HEADROOM * largest), family.max_bound) if bound is None else bound
-    if not 0 < box <= family.max_bound:
+    if not 0 < real("bound", box) <= family.max_bound:
         raise BadProblem(f"bound is {bound}; the largest utility must lie in (0, {family.max_bound:g}]")
     if largest > box:
         raise BadProblem(f"the largest centred utility is {largest:.4g}, outside the bound {box:g}")
@@ -113,6 +117,7 @@ def _start_design(game: "_Game", start: Floats | None) -> Floats:
     size = n_pairs(len(game.theta))
     if start is None:
         return np.full(size, 1.0 / size)
+    start = np.asarray(start, dtype=np.float64)
     if start.shape != (size,) or not np.all(start >= 0.0) or not 0.0 < start.sum() < math.inf:
         raise BadProblem(f"start must hold {size} weights, one per pair, none negative and not all zero")
     return np.asarray(start / start.sum(), dtype=np.float64)

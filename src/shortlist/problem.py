@@ -1,8 +1,8 @@
 """What is asked: the best k of n, with error at most delta, under a family on Theta."""
 
-import math
 from dataclasses import dataclass, field
 
+from shortlist.checks import real, whole
 from shortlist.errors import BadProblem
 from shortlist.families import BradleyTerry, Family
 
@@ -21,18 +21,18 @@ class Problem:
     max_votes: int | None = None
 
     def __post_init__(self) -> None:
-        if self.n < 2:
+        if whole("the number of items", self.n, 0) < 2:
             raise BadProblem(f"{self.n} items cannot be compared; give at least two")
-        if not 1 <= self.k <= self.n - 1:
+        if whole("k", self.k, 0) not in range(1, self.n):
             raise BadProblem(f"k is {self.k}; of {self.n} items the wanted number must lie in 1..{self.n - 1}")
-        if not 0 < self.delta < 1:
+        if not 0 < real("delta", self.delta) < 1:
             raise BadProblem(f"delta is {self.delta}; the allowed error must lie strictly between 0 and 1")
-        if not 0 < self.bound <= self.family.max_bound:
+        if not 0 < real("bound", self.bound) <= self.family.max_bound:
             raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {self.family.max_bound:g}]")
-        if not (math.isfinite(self.tolerance) and self.tolerance >= 0 and self.margin < 2 * self.bound):
-            raise BadProblem(f"tolerance is {self.tolerance}; it must be at least 0 and within the utilities' range")
-        if self.max_votes is not None and self.max_votes < 1:
-            raise BadProblem(f"max_votes is {self.max_votes}; a budget is at least one vote")
+        if not (0 <= real("tolerance", self.tolerance) < self.family.max_tolerance and self.margin < 2 * self.bound):
+            raise BadProblem(f"tolerance is {self.tolerance}; it must be at least 0 and within the range of outcomes")
+        if self.max_votes is not None:
+            whole("max_votes", self.max_votes, 1)
 
     @property
     def margin(self) -> float:

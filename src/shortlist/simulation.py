@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from shortlist import loop
 from shortlist.certificates.glr import Glr
+from shortlist.checks import real, whole
 from shortlist.errors import BadInstance, BadProblem
 from shortlist.instances import Instance, World
 from shortlist.pairs import Floats, Ints, all_pairs, pair_ends
@@ -38,7 +38,7 @@ class Run:
 
     comparisons: int
     correct: bool
-    done: bool
+    certified: bool
     reason: str | None
     top: tuple[int, ...]
     error_bound: float
@@ -89,7 +89,8 @@ class _Cell:
     bound: float | None
     tolerance: float
     max_votes: int | None
-    w_star: Floats | None  # over the pairs of the unshuffled world
+    inner: OracleTracking  # what oracle-tracking and online-oracle play with
+    w_star: Floats | None = None  # over the pairs of the unshuffled world
 
 
 def simulate(
@@ -100,6 +101,7 @@ def simulate(
     *,
     delta: float = 0.01,
     rule: loop.Certificate | None = None,
+    learner: OracleTracking | None = None,
     growth: float = LAZY_GROWTH,
     jobs: int = 1,
     bound: float | None = None,
@@ -109,12 +111,14 @@ def simulate(
 ) -> Simulation:
     """Play `runs` independent runs; `progress` is called with the number finished so far.
 
-    bound=None takes the larger of 10 and twice the largest utility. With jobs > 1 the calling script needs the usual
+    `learner` holds the options of oracle-tracking and online-oracle. bound=None takes the larger of 10 and twice the
+    largest utility, as far as the family goes. With jobs > 1 the calling script needs the usual
     `if __name__ == "__main__":` guard.
     """
     certificate = Glr() if rule is None else rule
     _check(method, runs, seed, growth, jobs)
-    cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, None)
+    inner = OracleTracking() if learner is None else learner
+    cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, inner)
     if method == "oracle" and instance.fixed:
         world = instance.draw(np.random.default_rng(0))
         cell = replace(cell, w_star=_w_star(world, cell))
@@ -130,17 +134,12 @@ def simulate(
     return Simulation(instance.name, instance.n, instance.k, delta, name, certificate.name, seed, growth, ordered)
 
 
-def choose_method(method: str, alpha: float, gamma: float, gradient: Literal["sampled", "full"]) -> "str | Rule":
-    """A method by name, with the options that Algorithm 1 has."""
-    return OracleTracking(alpha, gamma, gradient) if method == "oracle-tracking" else method
-
-
 def _check(method: str | Rule, runs: int, seed: int, growth: float, jobs: int) -> None:
     if isinstance(method, str) and method not in METHODS:
         raise BadInstance(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    if runs < 1 or jobs < 1 or seed < 0:
-        raise BadProblem(f"runs is {runs}, jobs {jobs} and seed {seed}; runs and jobs start at 1, seeds at 0")
-    if not 0 <= growth <= 1:
+    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        whole(name, value, least)
+    if not 0 <= real("growth", growth) <= 1:
         raise BadProblem(f"growth is {growth}; it is a share of the votes from 0 (round by round) to 1")
 
 
@@ -156,6 +155,8 @@ def _play_all(cell: _Cell, seeds: list[np.random.SeedSequence], jobs: int) -> It
             for future in as_completed(numbers):
                 yield numbers[future], future.result()
         except BaseException:
+            for worker in list(pool._processes.values()):  # else Ctrl-C waits for runs that nobody will read
+                worker.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -219,7 +220,7 @@ def _problem(cell: _Cell, world: World) -> Problem:
     largest = 0.0 if world.theta is None else float(np.abs(world.theta).max())
     bound = min(max(10.0, 2 * largest), cell.instance.family.max_bound) if cell.bound is None else cell.bound
     if bound <= largest:
-        raise BadProblem(f"bound is {bound}, but a utility of this instance is {largest:g}; give a larger bound")
+        raise BadProblem(f"a utility of this instance is {largest:g}, which is not inside the bound {bound:g}")
     size = cell.instance
     return Problem(size.n, size.k, cell.delta, size.family, bound, cell.tolerance, cell.max_votes)
 
@@ -227,12 +228,14 @@ def _problem(cell: _Cell, world: World) -> Problem:
 def _make_rule(cell: _Cell, sorted_world: World, world: World, order: Ints) -> Rule:
     if not isinstance(cell.method, str):
         return cell.method
+    if cell.method == "oracle-tracking":
+        return cell.inner
     if cell.method in RULES:
         return RULES[cell.method]()
     if world.theta is None:
         raise BadInstance(f"method {cell.method} needs true utilities, and instance {cell.instance.name} has none")
     if cell.method == "online-oracle":
-        return OnlineOracle(world.theta)
+        return OnlineOracle(world.theta, cell.inner)
     w_star = _w_star(sorted_world, cell) if cell.w_star is None else cell.w_star
     return Oracle(_relabel(w_star, order))
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shortlist.checks import whole
 from shortlist.errors import BadVotes
 from shortlist.families import Family
 from shortlist.pairs import (
@@ -195,11 +196,14 @@ def _check_items(i: Ints, j: Ints, n: int | None) -> int:
     if len(i) == 0 and n is None:
         raise BadVotes("no votes and no n; give n, the number of items")
     highest = int(max(i.max(initial=-1), j.max(initial=-1)))
-    size = highest + 1 if n is None else n
+    lowest = int(min(i.min(initial=0), j.min(initial=0)))
+    size = highest + 1 if n is None else whole("n", n, 2)
+    if lowest < 0:
+        raise BadVotes(f"item number {lowest} is negative; items are counted from 0")
+    if n is None and len(i) and np.all(i == j):
+        raise BadVotes(f"item {int(i[0])} is compared with itself; a vote needs two different items")
     if size < 2:
         raise BadVotes(f"{size} items cannot be compared; give at least two")
-    if highest >= size or int(min(i.min(initial=0), j.min(initial=0))) < 0:
-        raise BadVotes(
-            f"item numbers must lie in 0..{size - 1}, found {highest if highest >= size else 'a negative one'}"
-        )
+    if highest >= size:
+        raise BadVotes(f"item numbers must lie in 0..{size - 1}, found {highest}")
     return size

@@ -126,3 +126,17 @@ def test_bad_options_are_refused():
         shortlist.certify([0], [1], [1.0], k=1, tolerance=0.5)
     with pytest.raises(BadInput, match="tolerance"):
         shortlist.certify([0], [1], [1.0], k=1, tolerance=-0.1)
+
+
+def test_many_items_on_the_box_prove_nothing_and_break_nothing():
+    a = np.arange(100)
+    verdict = shortlist.certify(np.r_[a, a], np.r_[a + 100, (a + 1) % 100 + 100], np.ones(200), k=1, n=200)
+    assert verdict.error_bound == 1.0
+
+
+def test_with_a_tolerance_no_single_item_is_certain():
+    votes = [0, 1, 0] * 400, [1, 2, 2] * 400, [0.5, 1, 1] * 400
+    verdict = shortlist.certify(*votes, k=1, tolerance=0.2)
+    assert verdict.done
+    assert verdict.certainly_in == verdict.certainly_out == ()
+    assert "no outsider better by 0.2" in verdict.guarantee

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from shortlist.errors import BadInput, BadInstance, TieAtTheLine
-from shortlist.instances import Matrix, RandomUtilities, Sst, Utilities, constant, make_instance
+from shortlist.instances import Matrix, RandomUtilities, Sst, Utilities, constant
+from shortlist.io.instances import make_instance
 
 
 def test_equally_spaced_is_the_papers():

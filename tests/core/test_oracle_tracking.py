@@ -71,7 +71,7 @@ class SlowAlgorithm1:
         bound = [pair_number(N, int(u), int(v)) for u, v in zip(inside, outside, strict=True)]
         q = np.zeros(n_pairs(N))
         q[bound] = self.r[bound] / self.r[bound].sum()
-        m = int(np.random.default_rng((self.seed, self.t)).choice(len(bound), 1, replace=False)[0])
+        m = int(np.random.default_rng((self.seed, self.t)).integers(len(bound)))
         eta = DESIGN @ theta
         mean = 1 / (1 + np.exp(-eta))
         eta_alt = DESIGN @ slow_minimum(self.w, mean, (inside[m], outside[m]))

@@ -53,7 +53,7 @@ def test_budget_tolerance_and_progress():
     seen = []
     result = simulate(equally_spaced(6, 2, 0.1, BradleyTerry()), runs=2, max_votes=300, progress=seen.append)
     assert counts(result) == [300, 300]
-    assert all(run.reason == "budget" and not run.done for run in result.runs)
+    assert all(run.reason == "budget" and not run.certified for run in result.runs)
     assert seen == [1, 2]
     loose = simulate(Utilities((1.0, 0.02, 0.0), 2), runs=2, delta=0.1, tolerance=0.2)
     assert loose.correct == 2

@@ -26,7 +26,7 @@ def test_wrong_answers_stay_below_delta(method):
     result = simulate(
         Utilities((1.0, 0.8, -0.8, -1.0), 2), method, runs=500, seed=2026, delta=DELTA, growth=0.02, jobs=2
     )
-    assert all(run.done for run in result.runs)
+    assert all(run.certified for run in result.runs)
     assert at_most(len(result.runs) - result.correct, len(result.runs))
 
 

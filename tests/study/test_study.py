@@ -15,6 +15,7 @@ from shortlist.errors import (
     BadInput,
     BadOutcome,
     JudgeFailed,
+    NothingToAsk,
     ShortlistError,
     StudyDone,
     UnknownItem,
@@ -73,7 +74,7 @@ def test_questions_out_are_spread_and_sides_are_fair():
     assert len({frozenset((q.first, q.second)) for q in questions}) == 28
     first_is_lower = sum(int(q.first[1:]) < int(q.second[1:]) for q in questions + study.ask_many(372))
     assert 160 < first_is_lower < 240
-    assert study.out == [answer.question for answer in study.answers]
+    assert study.out == [answer.question for answer in study.history]
 
 
 def test_only_what_is_settled_decides():
@@ -98,6 +99,7 @@ def test_a_skipped_question_counts_for_nothing():
     skipping.tell(first, 1.0)
     assert skipping.verdict.votes == 1
     assert skipping._settled.theta_hat.tolist() == plain._settled.theta_hat.tolist()
+    assert len({frozenset((q.first, q.second)) for q in (skipping.ask(), *skipping.ask_many(2))}) == 3
     with pytest.raises(AlreadyAnswered):
         skipping.tell(1, 1.0)
 
@@ -112,7 +114,7 @@ def test_every_way_to_say_who_won():
     ):
         question = study.ask()
         study.tell(question, **answer)
-        told = study.answers[question.id].outcome
+        told = study.history[question.id].outcome
         assert told == (float(question.first == "a") if expected is None else expected)
 
 
@@ -137,8 +139,20 @@ def test_gaussian_studies_take_differences():
         ([], {"k": 1}, "at least two"),
         (["a", "b", "a"], {"k": 1}, "more than once: a"),
         (["a", ""], {"k": 1}, "not empty"),
-        (["a", 3], {"k": 1}, "string"),
-        ("ab", {"k": 1}, "one string"),
+        (["a", 3], {"k": 1}, "3 is no name"),
+        ("ab", {"k": 1}, "list of item names"),
+        ({"a", "b"}, {"k": 1}, "list of item names"),
+        (None, {"k": 1}, "list of item names"),
+        (["a", "b"], {"k": 1.0}, "whole number"),
+        (["a", "b"], {"k": "1"}, "whole number"),
+        (["a", "b"], {"k": True}, "whole number"),
+        (["a", "b"], {"k": 1, "delta": "x"}, "finite number"),
+        (["a", "b"], {"k": 1, "max_votes": 2.5}, "whole number"),
+        (["a", "b"], {"k": 1, "seed": None}, "whole number"),
+        (["a", "b"], {"k": 1, "tolerance": 0.7}, "tolerance"),
+        (["a", "b"], {"k": 1, "method": 3}, "choose one of"),
+        (["a", "b"], {"k": 1, "family": None}, "choose one of"),
+        (["a", "b"], {"k": 1, "bound": 16.0}, "bound"),
         (["a", "tie"], {"k": 1}, "tie"),
         (["a", "b"], {"k": 0}, "k is 0"),
         (["a", "b"], {"k": 2}, "k is 2"),
@@ -170,6 +184,10 @@ def test_bad_answers_leave_the_study_as_it_was():
         (lambda: study.tell(question, float("nan")), BadOutcome),
         (lambda: study.tell(question, 1.5), BadOutcome),
         (lambda: study.tell(question, "win"), BadOutcome),
+        (lambda: study.tell(question, "1"), BadOutcome),
+        (lambda: study.tell(question, np.array([1.0, 0.0])), BadOutcome),
+        (lambda: study.tell(question, winner=np.array(["ann"])), UnknownItem),
+        (lambda: study.tell(False, 1.0), UnknownQuestion),
         (lambda: study.tell(question, [1.0, 0.0]), BadOutcome),
         (lambda: study.tell(question), BadOutcome),
         (lambda: study.tell(question, 1.0, winner="ann"), BadOutcome),
@@ -239,3 +257,62 @@ def test_a_judge_that_raises_is_named():
         shortlist.find_top(ITEMS, k=2, judge=judge, workers=2)
     with pytest.raises(BadInput, match="workers"):
         shortlist.find_top(ITEMS, k=2, judge=judge, workers=0)
+
+
+def test_questions_go_on_while_the_oldest_is_out():
+    """The answers out of turn steer the questions, without end and without repeating one pair."""
+    rng = np.random.default_rng(3)
+    study = shortlist.create_study(ITEMS, k=2, delta=0.2)
+    study.ask()
+    pairs = set()
+    for number in range(250):
+        question = study.ask()
+        study.tell(question, float(wins(question.first, question.second, rng)))
+        if number >= 200:
+            pairs.add(frozenset((question.first, question.second)))
+    assert len(pairs) >= 3
+    assert study.verdict.votes == 0
+
+
+def test_a_budget_is_not_asked_for_twice():
+    study = shortlist.create_study(ITEMS, k=2, max_votes=5)
+    questions = study.ask_many(20)
+    assert len(questions) == 5
+    with pytest.raises(NothingToAsk):
+        study.ask()
+    study.skip(questions[0])
+    study.ask()
+    calls = []
+    verdict = shortlist.find_top(ITEMS, k=2, judge=lambda a, b: calls.append(a) or a, max_votes=10, workers=8)
+    assert verdict.reason == "budget"
+    assert len(calls) == verdict.votes == 10
+
+
+def test_many_consistent_answers_out_of_order():
+    """Every item on the box, most pairs unseen, answers shuffled: hard on the solver."""
+    rng = random.Random(0)
+    study = shortlist.create_study([f"i{x:03}" for x in range(60)], k=5, max_votes=120)
+    while not study.verdict.done:
+        study.ask_many(32 - len(study.out)) if len(study.history) + 32 - len(study.out) <= 120 else None
+        waiting = study.out
+        rng.shuffle(waiting)
+        for question in waiting[:8]:
+            study.tell(question, winner=min(question.first, question.second))
+    assert study.verdict.reason == "budget"
+
+
+def test_find_top_inside_a_running_loop_and_with_an_async_object():
+    class Judge:
+        async def __call__(self, first, second):
+            return min(first, second)
+
+    async def notebook():
+        return shortlist.find_top(ITEMS, k=2, judge=Judge(), delta=0.1, workers=3)
+
+    assert set(asyncio.run(notebook()).top) == {"ann", "bob"}
+
+
+def test_a_failed_judge_leaves_the_study():
+    with pytest.raises(JudgeFailed) as caught:
+        shortlist.find_top(ITEMS, k=2, judge=lambda a, b: a if len(asked := [a, b]) < 2 else asked)
+    assert len(caught.value.study.history) == 1

@@ -4,4 +4,4 @@ from collections.abc import Callable
 
 from shortlist.certificates.glr import Glr
 
-CERTIFICATES: dict[str, Callable[[], Glr]] = {"glr": Glr}
+CERTIFICATES: dict[str, Callable[..., Glr]] = {"glr": Glr}

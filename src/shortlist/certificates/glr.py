@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from shortlist.certificates.verdict import Verdict
+from shortlist.checks import real
 from shortlist.errors import BadProblem
 from shortlist.estimate import Tie, log_likelihood, reverse
 from shortlist.pairs import Floats, boundary, laplacian, top_k
@@ -21,7 +22,8 @@ from shortlist.tally import Tally
 
 REFRESH = 0.01  # look at all pairs again when the votes grew by this share
 GUARANTEE = (
-    "error at most delta if votes follow the model (Bradley–Terry or Gaussian) within the bound: the GLR theorem"
+    "error at most {delta:g} if votes are independent and follow the {model} model with utilities within ±{bound:g} "
+    "(GLR theorem)"
 )
 
 
@@ -34,9 +36,9 @@ class Glr:
     name: str = "glr"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.lam) and self.lam > 0):
+        if not real("lam", self.lam) > 0:
             raise BadProblem(f"lam is {self.lam}; the ridge of the threshold must be a positive number")
-        if not (math.isfinite(self.every) and self.every >= 0):
+        if not real("every", self.every) >= 0:
             raise BadProblem(f"every is {self.every}; the checking interval is a share of the votes, 0 or more")
 
     def start(self, problem: Problem) -> "Evidence | None":
@@ -86,13 +88,15 @@ class Glr:
         lowest = float(exact.min())
         if lowest >= threshold:
             return _certified(problem, tally, theta_hat, lowest, threshold)
+        if problem.tolerance:  # within the tolerance no single item is certain
+            return replace(_open(problem, tally, theta_hat, lowest, threshold), error_bound=_bound(slack - lowest))
         members = search.screen.inside.reshape(exact.shape)[:, 0]
         outsiders = search.screen.outside.reshape(exact.shape)[0]
         certainly_in = tuple(map(int, members[exact.min(axis=1) >= threshold]))
         certainly_out = tuple(map(int, outsiders[exact.min(axis=0) >= threshold]))
         return replace(
             _open(problem, tally, theta_hat, lowest, threshold),
-            error_bound=math.exp(min(0.0, slack - lowest)),
+            error_bound=_bound(slack - lowest),
             certainly_in=certainly_in,
             certainly_out=certainly_out,
             undecided=tuple(i for i in range(problem.n) if i not in certainly_in + certainly_out),
@@ -168,17 +172,27 @@ class _Search:
         return lowest
 
 
+def _bound(log_bound: float) -> float:
+    return math.exp(min(0.0, log_bound))
+
+
+def _guarantee(problem: Problem) -> str:
+    within = f"no outsider better by {problem.tolerance:g} or more, " if problem.tolerance else ""
+    return f"{within}{GUARANTEE.format(delta=problem.delta, model=problem.family.name, bound=problem.bound)}"
+
+
 def _open(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
     votes = round(tally.votes)
     left = votes * (threshold / statistic - 1) if 0 < statistic < threshold < math.inf else None
-    top = tuple(top_k(theta_hat, problem.k).tolist())
-    return Verdict(False, None, top, 1.0, (), (), tuple(range(problem.n)), votes, left, GUARANTEE, statistic, threshold)
+    top, everyone = tuple(top_k(theta_hat, problem.k).tolist()), tuple(range(problem.n))
+    guarantee = _guarantee(problem)
+    return Verdict(False, None, top, 1.0, (), (), everyone, votes, left, guarantee, statistic, threshold)
 
 
 def _certified(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
     top = tuple(top_k(theta_hat, problem.k).tolist())
     rest = tuple(i for i in range(problem.n) if i not in top)
-    bound = problem.delta * math.exp(min(0.0, threshold - statistic))
-    return Verdict(
-        True, "certified", top, bound, top, rest, (), round(tally.votes), 0.0, GUARANTEE, statistic, threshold
-    )
+    bound, votes, guarantee = problem.delta * _bound(threshold - statistic), round(tally.votes), _guarantee(problem)
+    if problem.tolerance:
+        return Verdict(True, "certified", top, bound, (), (), top + rest, votes, 0.0, guarantee, statistic, threshold)
+    return Verdict(True, "certified", top, bound, top, rest, (), votes, 0.0, guarantee, statistic, threshold)

@@ -7,7 +7,7 @@ from typing import Generic, Literal, TypeVar
 from shortlist.pairs import Floats
 
 Item = TypeVar("Item")
-Reason = Literal["certified", "budget", "stopped"]
+Reason = Literal["certified", "budget"]
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,18 @@ class Verdict(Generic[Item]):
     votes: int
     votes_left: float | None  # an estimate, None while there is nothing to base it on
     guarantee: str
-    statistic: float | None = None  # glr: min Z
-    threshold: float | None = None  # glr: beta
+    statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
+    threshold: float | None = None  # glr: beta; while not done, at most beta
 
     def __str__(self) -> str:
         size = len(self.certainly_in) + len(self.certainly_out) + len(self.undecided)
         names = ", ".join(map(str, self.top))
+        votes = f"{self.votes:,} vote{'' if self.votes == 1 else 's'}"
         if self.reason == "certified":
-            return (
-                f"Top {len(self.top)} of {size}: {names}. Error at most {self.error_bound:.2g}, {self.votes:,} votes."
-            )
-        ending = {None: "Not certain yet", "budget": "Vote budget used up", "stopped": "Stopped early"}[self.reason]
-        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "nothing proved"
-        return (
-            f"{ending} after {self.votes:,} votes. Best guess for the top {len(self.top)} of {size}: {names} ({bound})."
-        )
+            return f"Top {len(self.top)} of {size}: {names}. Error at most {self.error_bound:.2g}, {votes}."
+        ending = "Vote budget used up" if self.done else "Not certain yet"
+        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "not proved"
+        return f"{ending} after {votes}. Best guess for the top {len(self.top)} of {size}: {names} ({bound})."
 
 
 def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict[str]:

@@ -50,7 +50,10 @@ def main() -> None:
         message = getattr(error, "format_message", None)  # what typer raises for a wrong call
         if message is None:
             raise
-        _fail(message().replace("\n", " ").strip() or "no command; try shortlist --help", 2)
+        said = message().replace("\n", " ").strip()
+        _fail(said, 2) if said else sys.exit(2)  # without a command, help was printed
+    if code == 130:  # typer answers Ctrl-C itself, silently
+        _fail("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -1,8 +1,10 @@
 """The commands that compute: certify, oracle, simulate."""
 
+import math
 import os
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -25,11 +27,11 @@ class Gradient(StrEnum):
 
 
 JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
-FAMILY = typer.Option(FamilyName.bradley_terry, help="How comparisons speak.")
+FAMILY = typer.Option(FamilyName.bradley_terry, help="What a vote is: a win, tie or grade; or a measured difference.")
 SIGMA = typer.Option(1.0, help="Gaussian: noise of a difference.")
 K = typer.Option(..., "-k", help="How many items are wanted.")
-DELTA = typer.Option(0.05, help="Allowed error.")
-LAM = typer.Option(0.1, help="Ridge of the glr threshold.")
+DELTA = typer.Option(0.05, help="Allowed probability of a wrong answer.")
+LAM = typer.Option(0.1, help="Ridge of the glr threshold; leave it unless you know better.")
 TOLERANCE = typer.Option(0.0, help="How much better an outsider may be, in win probability.")
 
 
@@ -46,11 +48,14 @@ def certify(
     as_json: bool = JSON,
 ) -> None:
     """What a file of votes proves about the top k."""
+    import numpy as np
+
     from shortlist import arrays
     from shortlist.certificates.verdict import named
+    from shortlist.families import make_family
     from shortlist.io.votes import read_votes
 
-    table = read_votes(votes)
+    table = read_votes(votes, make_family(family.value, sigma))
     columns = (table.first, table.second, table.outcome)
     size = len(table.items)
     verdict = arrays.certify(
@@ -61,15 +66,27 @@ def certify(
     if as_json:
         utilities = dict(zip(table.items, map(float, theta), strict=True))
         return print_json({**vars(shown), "delta": delta, "k": k, "utilities": utilities})
+    counts = np.bincount(table.first, table.weight, size) + np.bincount(table.second, table.weight, size)
+    _show_verdict(shown, table.items, theta, counts)
+
+
+def _show_verdict(verdict: Any, items: tuple[str, ...], theta: Any, counts: Any) -> None:
     out = console()
-    out.print(str(shown))
-    for side in ("certainly_in", "certainly_out", "undecided"):
-        out.print(f"  {side.replace('_', ' ')}: {', '.join(getattr(shown, side)) or '–'}")
-    if shown.statistic is not None and shown.threshold is not None:
-        out.print(f"  weakest evidence {shown.statistic:.2f} of {shown.threshold:.2f} nats needed")
-    if shown.votes_left:
-        out.print(f"  about {shown.votes_left:,.0f} more votes at this rate")
-    out.print(f"  Guarantee: {shown.guarantee}.")
+    out.print(str(verdict))
+    if verdict.threshold is not None and not math.isfinite(verdict.threshold):
+        out.print("  Some items were never compared with the others, directly or in a chain: nothing can be proved.")
+    elif not verdict.done:
+        left = verdict.votes_left or math.inf
+        more = f"about {left:,.0f} more votes at this rate" if left < 1e7 else "too close to tell; try a --tolerance"
+        out.print(f"  Evidence {verdict.statistic / verdict.threshold:.0%} of what is needed: {more}.")
+    out.print(f"  Guarantee: {verdict.guarantee}.\n")
+    marks = dict.fromkeys(verdict.certainly_in, "in") | dict.fromkeys(verdict.certainly_out, "out")
+    width = max(len("item"), *map(len, items))
+    out.print(f"  {'item':<{width}}  utility    votes  certainly")
+    for place, i in enumerate(sorted(range(len(items)), key=lambda i: -theta[i])):
+        if place == len(verdict.top):
+            out.print("  " + "-" * (width + 28))
+        out.print(f"  {items[i]:<{width}}  {theta[i]:+7.2f}  {counts[i]:>7,.0f}  {marks.get(items[i], '')}".rstrip())
 
 
 def oracle(
@@ -115,12 +132,12 @@ def simulate(
     n: int = typer.Option(None, "-n", help="How many items."),
     gap: float = typer.Option(0.1, help="equally-spaced: step between utilities."),
     p: float = typer.Option(0.6, help="constant: win probability of the better item."),
-    delta: float = typer.Option(0.01, help="Allowed error."),
+    delta: float = typer.Option(0.01, help="Allowed probability of a wrong answer."),
     method: str = typer.Option("oracle-tracking", help="oracle-tracking, uniform, oracle or online-oracle."),
     rule: RuleName = typer.Option(RuleName.glr, help="When to stop."),
     runs: int = typer.Option(20, help="How many runs."),
-    seed: int = typer.Option(1, help="Seed of the first world and vote to the last."),
-    jobs: int = typer.Option(None, help="Processes; all cores if left out. The result is the same for any number."),
+    seed: int = typer.Option(1, help="Seed; the same seed gives the same runs."),
+    jobs: int = typer.Option(None, min=1, help="Processes; all cores if left out. Results do not depend on it."),
     growth: float = typer.Option(0.001, help="Refresh when votes grew by this share; 0 is round by round."),
     alpha: float = typer.Option(0.2, help="oracle-tracking: learning rate t^-alpha."),
     gamma: float = typer.Option(1 / 3, help="oracle-tracking: forced exploration t^-gamma."),
@@ -137,16 +154,17 @@ def simulate(
     """Play a method against a known world and count its comparisons."""
     from shortlist.certificates.glr import Glr
     from shortlist.families import make_family
-    from shortlist.instances import make_instance
-    from shortlist.simulation import choose_method
+    from shortlist.io.instances import make_instance
+    from shortlist.rules.oracle_tracking import OracleTracking
     from shortlist.simulation import simulate as play
 
     world = make_instance(instance, k, n, gap, p, make_family(family.value, sigma))
-    asking = choose_method(method, alpha, gamma, gradient.value)
+    learner = OracleTracking(alpha, gamma, gradient.value)
+    cores = (os.cpu_count() or 1) if jobs is None else jobs
     with progress_bar(f"{method} on {world.name}", runs) as show:
         result = play(
-            world, asking, runs, seed, delta=delta, rule=Glr(lam, every), growth=growth,
-            jobs=jobs or os.cpu_count() or 1, bound=bound, tolerance=tolerance, max_votes=max_votes, progress=show,
+            world, method, runs, seed, delta=delta, rule=Glr(lam, every), learner=learner, growth=growth,
+            jobs=cores, bound=bound, tolerance=tolerance, max_votes=max_votes, progress=show,
         )  # fmt: skip
     if as_json:
         return print_json(
@@ -160,7 +178,9 @@ def simulate(
         )
     out = console()
     counts = sorted(run.comparisons for run in result.runs)
-    out.print(f"{result.method} on {result.instance}, n={result.n}, k={result.k}, δ={result.delta:g}, {runs} runs:")
-    out.print(f"  comparisons  mean {result.mean_comparisons:,.0f} ± {result.standard_error:,.0f}", end="")
-    out.print(f", from {counts[0]:,} to {counts[-1]:,}")
+    certified = sum(run.certified for run in result.runs)
+    out.print(f"{result.method} on {result.instance}, n={result.n}, k={result.k}, δ={result.delta:g}")
+    spread = f" ± {result.standard_error:,.0f}, from {counts[0]:,} to {counts[-1]:,}" if runs > 1 else ""
+    out.print(f"  comparisons  {result.mean_comparisons:,.0f}{spread}")
+    out.print(f"  certified    {certified} of {runs}")
     out.print(f"  correct      {result.correct} of {runs}")

@@ -6,7 +6,7 @@ from shortlist.cli.output import console, print_json
 
 PROMPTS = {
     "plain question": -1.6, "polite question": -1.3, "role play": 0.2, "one example": 0.5, "three examples": 1.9,
-    "think step by step": 1.6, "think, then check": 2.2, "bullet points": -0.6, "strict format": -0.2,
+    "step by step": 1.6, "reason then check": 2.2, "bullet points": -0.6, "strict format": -0.2,
     "short answer": -1.0, "long answer": -0.8, "self critique": 0.0,
 }  # fmt: skip
 WANTED = 3
@@ -33,30 +33,29 @@ def demo(
         out.print(
             f"Twelve prompts, and judges who prefer the better one only most of the time. Which {WANTED} are best?"
         )
-    columns = (
-        TextColumn("evidence"),
-        BarColumn(),
-        TextColumn("{task.fields[votes]:>6,} votes  leading: {task.fields[top]}"),
-    )
+    columns = TextColumn("evidence"), BarColumn(30), TextColumn("{task.fields[votes]:>6,} votes")
     screen = Console(stderr=True)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
-        task = bar.add_task("", total=1.0, votes=0, top="")
+        task = bar.add_task("", total=1.0, votes=0)
         while not study.verdict.done:
             question = study.ask()
             better = quality[place[question.first]] - quality[place[question.second]]
             verdict = study.tell(question, float(rng.random() < 1 / (1 + np.exp(-better))))
             share = (verdict.statistic or 0.0) / (verdict.threshold or np.inf)
-            bar.update(task, completed=share, votes=verdict.votes, top=", ".join(verdict.top))
+            bar.update(task, completed=share, votes=verdict.votes)
     verdict = study.verdict
     if as_json:
         return print_json({**vars(verdict), "utilities": study.utilities})
-    out.print(f"\n[bold]{verdict}[/bold]")
-    out.print(f"Guarantee: {verdict.guarantee}.\n")
+    right = set(verdict.top) == set(sorted(PROMPTS, key=lambda name: -PROMPTS[name])[:WANTED])
+    out.print(f"\n{verdict}", style="bold")
+    out.print(f"Guarantee: {verdict.guarantee}.")
+    out.print(f"The simulation knows the truth: this is {'right' if right else 'wrong'}.\n")
     counts = dict.fromkeys(PROMPTS, 0)
-    for answer in study.answers:
+    for answer in study.history:
         counts[answer.question.first] += 1
         counts[answer.question.second] += 1
+    out.print(f"   {'prompt':<20}{'utility':>8}{'votes':>8}", style="dim")
     for name, utility in sorted(study.utilities.items(), key=lambda entry: -entry[1]):
-        mark = "[green]●[/green]" if name in verdict.top else " "
-        out.print(f" {mark} {name:<20}{utility:+6.2f}   {counts[name]:>6,} votes")
+        mark, style = ("●", "green") if name in verdict.top else (" ", None)
+        out.print(f" {mark} {name:<20}{utility:>+8.2f}{counts[name]:>8,}", style=style)
     out.print("\nVotes went where they decide something: to the items near the line.")

@@ -24,7 +24,7 @@ def _plain(value: Any) -> Any:
 
 
 def console() -> Console:
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager

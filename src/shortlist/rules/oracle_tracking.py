@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from shortlist.checks import real
 from shortlist.errors import BadProblem
 from shortlist.estimate import Projection, Tie, hold, project
 from shortlist.pairs import Floats, Ints, boundary, n_pairs, pair_numbers
@@ -18,7 +19,8 @@ from shortlist.resistance import screen
 from shortlist.tally import Tally, expected_tally
 from shortlist.tracking import deficits
 
-BLOCK_DRAWS = 8  # a block of more rounds draws this many boundary pairs, importance-weighted
+FEW, DRAWS = 8, 8  # a block of more rounds than FEW makes do with DRAWS projections a stride
+TRUST = 0.5  # nats that a weight may gain in one stride
 NEAR_BEST = 2.0  # screening is good to much better than this factor near the best response
 
 
@@ -41,11 +43,11 @@ class Memory(NamedTuple):
 
 
 class _Gradients(NamedTuple):
-    """One round's gain for the designer, and what the opponent remembers after it."""
+    """What one round gains the designer (over all pairs) and costs the opponent (over the boundary pairs)."""
 
     gain: Floats
-    loss_sum: Floats
-    seen: Mapping[int, Seen]
+    loss: Floats
+    rounds: int  # for how many rounds it may be used
 
 
 class _Boundary:
@@ -65,6 +67,19 @@ class _Boundary:
         self.seen[pair] = Seen(nearest.theta_alt - self.theta_hat, nearest.gamma)
         return nearest
 
+    def nearest(self) -> Projection:
+        """The projection of the boundary pair with the smallest gamma, the likeliest tried first."""
+        problem, family = self.problem, self.problem.family
+        expected = expected_tally(family, self.theta_hat, hold(self.w))
+        values = screen(family, expected, self.theta_hat, self.inside, self.outside, problem.margin).values
+        order = np.argsort(values, kind="stable")
+        best = self.project(int(order[0]))
+        for m in order[1:]:
+            if values[m] > NEAR_BEST * best.gamma:
+                break
+            best = min(best, self.project(int(m)), key=lambda nearest: nearest.gamma)
+        return best
+
     def gammas(self) -> Floats:
         """gamma of every boundary pair when last drawn; drawn now if it never was."""
         for m in (m for m, pair in enumerate(self.pairs.tolist()) if pair not in self.seen):
@@ -83,7 +98,7 @@ class OracleTracking:
     name: str = "oracle-tracking"
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1 or not 0 < self.gamma < 1:
+        if not 0 < real("alpha", self.alpha) < 1 or not 0 < real("gamma", self.gamma) < 1:
             raise BadProblem(f"alpha is {self.alpha} and gamma {self.gamma}; both must lie strictly between 0 and 1")
         if self.gradient not in ("sampled", "full"):
             raise BadProblem(f"gradient is {self.gradient!r}; choose sampled or full")
@@ -100,15 +115,22 @@ class OracleTracking:
     def learn(
         self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
     ) -> Memory:
-        """One round of both players: lines 7 to 11 of Algorithm 1."""
+        """Both players play `rounds` rounds against this estimate: lines 7 to 11 of Algorithm 1."""
+        play = self._best_response if self.gradient == "full" else self._sampled if rounds <= FEW else self._expected
+        end = memory.rounds + rounds
+        while memory.rounds < end:
+            game = _Boundary(problem, theta_hat, memory)
+            memory = self._update(memory, game, play(memory, game, end - memory.rounds, rng))
+        return memory
+
+    def _update(self, memory: Memory, game: _Boundary, gradients: _Gradients) -> Memory:
+        """Psi^w and Psi^q grow by the gradients, w = softmax(mu Psi^w)."""
+        gain, loss, rounds = gradients
         t = memory.rounds + rounds
-        play = (
-            self._best_response if self.gradient == "full" else self._sampled if rounds <= BLOCK_DRAWS else self._block
-        )
-        gain, loss_sum, seen = play(memory, problem, theta_hat, rounds, rng)
-        gain_sum = memory.gain_sum + gain
+        gain_sum, loss_sum = memory.gain_sum + rounds * gain, memory.loss_sum.copy()
+        loss_sum[game.pairs] += rounds * loss
         w_sum = memory.w_sum + rounds * self._mixed(memory.w, t)
-        return Memory(t, _softmax(self._step(t + 1) * gain_sum), w_sum, gain_sum, loss_sum, seen)
+        return Memory(t, _softmax(self._step(t + 1) * gain_sum), w_sum, gain_sum, loss_sum, game.seen)
 
     def _step(self, t: int) -> float:
         """mu_t = t^-alpha."""
@@ -119,53 +141,37 @@ class OracleTracking:
         rho = float(t**-self.gamma)
         return (1 - rho) * w + rho / len(w)
 
-    def _sampled(
-        self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> _Gradients:
-        """Unbiased gradients from boundary pairs drawn uniformly: one a round. Paper: Eq. (4)."""
-        game = _Boundary(problem, theta_hat, memory)
-        gain, loss_sum = np.zeros(len(memory.w)), memory.loss_sum.copy()
-        q, size = self._opponent(memory, game), len(game.pairs)
-        for m in rng.choice(size, rounds, replace=rounds > size):
-            nearest = game.project(int(m))
-            gain += size * q[m] * nearest.divergence
-            loss_sum[game.pairs[m]] += size * nearest.gamma
-        return _Gradients(gain, loss_sum, game.seen)
+    def _sampled(self, memory: Memory, game: _Boundary, left: int, rng: np.random.Generator) -> _Gradients:
+        """Unbiased gradients from one boundary pair drawn uniformly. Paper: Eq. (4)."""
+        m, size = int(rng.integers(len(game.pairs))), len(game.pairs)
+        nearest = game.project(m)
+        loss = np.zeros(size)
+        loss[m] = size * nearest.gamma
+        return _Gradients(size * self._opponent(memory, game)[m] * nearest.divergence, loss, 1)
 
-    def _block(
-        self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> _Gradients:
-        """The same in expectation for many rounds at once, from few projections: pairs are drawn where q is, and
-        every pair's loss grows by its gamma when last drawn. For simulated blocks only."""
-        game = _Boundary(problem, theta_hat, memory)
+    def _expected(self, memory: Memory, game: _Boundary, left: int, rng: np.random.Generator) -> _Gradients:
+        """For simulated blocks: the same in expectation from few projections. Pairs are drawn mostly where q is, and
+        every boundary pair loses its gamma when last drawn."""
         q, size = self._opponent(memory, game), len(game.pairs)
         chance = 0.5 * q + 0.5 / size
         gain = np.zeros(len(memory.w))
-        for m in rng.choice(size, BLOCK_DRAWS, p=chance):
-            gain += rounds / BLOCK_DRAWS * q[m] / chance[m] * game.project(int(m)).divergence
-        loss_sum = memory.loss_sum.copy()
-        loss_sum[game.pairs] += rounds * game.gammas()
-        return _Gradients(gain, loss_sum, game.seen)
+        for m in rng.choice(size, DRAWS, p=chance):
+            gain += q[m] / chance[m] / DRAWS * game.project(int(m)).divergence
+        return _Gradients(gain, game.gammas(), self._stride(memory, gain, left))
+
+    def _best_response(self, memory: Memory, game: _Boundary, left: int, rng: np.random.Generator) -> _Gradients:
+        """A supergradient of min gamma at the boundary pair that attains it; no q is needed."""
+        best = game.nearest()
+        return _Gradients(best.divergence, np.zeros(len(game.pairs)), self._stride(memory, best.divergence, left))
+
+    def _stride(self, memory: Memory, gain: Floats, left: int) -> int:
+        """Rounds for which w may follow one gradient: no weight grows by more than a factor e^TRUST."""
+        fastest = self._step(memory.rounds + 1) * float(gain.max() - memory.w @ gain)
+        return left if fastest * left <= TRUST else max(1, int(TRUST / fastest))
 
     def _opponent(self, memory: Memory, game: _Boundary) -> Floats:
         """q_t: exponential weights restricted to the boundary."""
         return _softmax(-self._step(memory.rounds + 1) * memory.loss_sum[game.pairs])
-
-    def _best_response(
-        self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> _Gradients:
-        """A supergradient of min gamma at the boundary pair that attains it; no q is needed."""
-        game = _Boundary(problem, theta_hat, memory)
-        expected = expected_tally(problem.family, theta_hat, hold(memory.w))
-        values = screen(problem.family, expected, theta_hat, game.inside, game.outside, problem.margin).values
-        best: Projection | None = None
-        for m in np.argsort(values, kind="stable"):
-            if best is not None and values[m] > NEAR_BEST * best.gamma:
-                break
-            nearest = game.project(int(m))
-            best = nearest if best is None or nearest.gamma < best.gamma else best
-        assert best is not None
-        return _Gradients(rounds * best.divergence, memory.loss_sum, game.seen)
 
 
 def _softmax(score: Floats) -> Floats:

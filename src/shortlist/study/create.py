@@ -2,19 +2,20 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from shortlist import loop
 from shortlist.certificates import CERTIFICATES
 from shortlist.certificates.verdict import Verdict
-from shortlist.errors import BadProblem, JudgeFailed, ShortlistError
+from shortlist.checks import whole
+from shortlist.errors import BadOutcome, BadProblem, JudgeFailed, NothingToAsk, UnknownItem
 from shortlist.families import Family, make_family
 from shortlist.problem import Problem
 from shortlist.rules import RULES
 from shortlist.rules.rule import Rule
-from shortlist.study.study import Question, Study
+from shortlist.study.study import Question, Study, check_items
 
 Judge = Callable[[str, str], Any]
 
@@ -36,18 +37,23 @@ def create_study(
 ) -> Study:
     """A study that looks for the best k items with error at most delta.
 
-    method: how to ask, a name or a rule such as OracleTracking(alpha=0.3). rule: when to stop, a name or a
-    certificate such as Glr(lam=1.0). Without a tolerance or max_votes, a tie between the k-th and the next item
-    is asked about for ever.
+    method: how to ask, a name or a rule such as OracleTracking(alpha=0.3).
+    rule: when to stop, a name or a certificate such as Glr(lam=1.0).
+    family: bradley-terry (wins, ties, grades in [0, 1]) or gaussian (measured differences with noise sigma).
+    bound: the largest utility thought possible, in log-odds (gaussian: in units of the outcome).
+    tolerance: how much better an outsider may be, in win probability (gaussian: in units of the outcome).
+    max_votes: end with the best answer so far after that many votes.
+    seed: of sides and of what the rule draws; the same seed and answers give the same questions.
+
+    Without a tolerance or max_votes, a tie between the k-th and the next item is asked about for ever.
     """
     if storage is not None:
         raise BadProblem("studies live in memory only; leave storage=None")
-    if seed < 0:
-        raise BadProblem(f"seed is {seed}; give 0 or more")
-    problem = Problem(len(items), k, delta, make_family(family, sigma), bound, tolerance, max_votes)
-    asking = _by_name(method, RULES, "method")
-    stopping = _by_name(rule, CERTIFICATES, "rule")
-    return Study(items, problem, asking, stopping, seed)
+    names = check_items(items)
+    problem = Problem(len(names), k, delta, make_family(family, sigma), bound, tolerance, max_votes)
+    asking = _by_name(method, RULES, "method", "behind")
+    stopping = _by_name(rule, CERTIFICATES, "rule", "check")
+    return Study(names, problem, asking, stopping, whole("seed", seed, 0))
 
 
 def find_top(
@@ -56,61 +62,86 @@ def find_top(
     """Ask `judge(first, second)` until the best k are certain; options as in `create_study`.
 
     The judge returns the better item's name, "tie", or a number from the first item's side. It may be async;
-    `workers` questions are out at once.
+    `workers` questions are out at once. If it fails, JudgeFailed.study holds all answers until then.
     """
-    if workers < 1:
-        raise BadProblem(f"workers is {workers}; at least one question must be out at a time")
+    whole("workers", workers, 1)
     study = create_study(items, k, delta, **options)
-    if inspect.iscoroutinefunction(judge):
-        return asyncio.run(_find_async(study, judge, workers))
+    if inspect.iscoroutinefunction(judge) or inspect.iscoroutinefunction(getattr(judge, "__call__", None)):  # noqa: B004
+        return _run(_find_async(study, judge, workers))
     with ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Any], Question] = {}
-        while not study.verdict.done:
-            while len(running) < workers:
-                question = study.ask()
-                running[pool.submit(judge, question.first, question.second)] = question
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                _record(study, running.pop(future), future.exception(), future)
-        pool.shutdown(wait=False, cancel_futures=True)
+        try:
+            while not study.verdict.done:
+                for question in _more(study, workers - len(running)):
+                    running[pool.submit(judge, question.first, question.second)] = question
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    _record(study, running.pop(future), future)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
     return study.verdict
 
 
-async def _find_async(study: Study, judge: Callable[[str, str], Awaitable[Any]], workers: int) -> Verdict[str]:
-    running: dict[asyncio.Task[Any], Question] = {}
+async def _find_async(study: Study, judge: Judge, workers: int) -> Verdict[str]:
+    running: dict[asyncio.Future[Any], Question] = {}
     try:
         while not study.verdict.done:
-            while len(running) < workers:
-                question = study.ask()
+            for question in _more(study, workers - len(running)):
                 running[asyncio.ensure_future(judge(question.first, question.second))] = question
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                _record(study, running.pop(task), task.exception(), task)
+                _record(study, running.pop(task), task)
     finally:
         for task in running:
             task.cancel()
     return study.verdict
 
 
-def _record(study: Study, question: Question, failure: BaseException | None, finished: Any) -> None:
+def _run(search: Coroutine[Any, Any, Verdict[str]]) -> Verdict[str]:
+    """Run to the end, also where a loop is running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(search)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, search).result()
+
+
+def _more(study: Study, count: int) -> list[Question]:
+    """Up to that many new questions; none once the vote budget is all asked for."""
+    if count == 0:
+        return []
+    try:
+        return study.ask_many(count)
+    except NothingToAsk:
+        return []
+
+
+def _record(study: Study, question: Question, finished: Future[Any] | asyncio.Future[Any]) -> None:
+    pair = f"{question.first!r} against {question.second!r}"
+    failure = finished.exception()
     if failure is not None:
-        raise JudgeFailed(
-            f"the judge failed on {question.first!r} against {question.second!r}: {failure!r}"
-        ) from failure
+        raise _failed(study, f"the judge failed on {pair}: {failure!r}") from failure
     answer = finished.result()
+    if answer is None:
+        raise _failed(study, f"the judge answered None on {pair}; it must return a name, 'tie' or a number")
     try:
         if isinstance(answer, str) and answer != "tie":
             study.tell(question, winner=answer)
         else:
             study.tell(question, answer)
-    except ShortlistError as reason:
-        raise JudgeFailed(
-            f"the judge answered {answer!r} on {question.first!r} against {question.second!r}: {reason}"
-        ) from reason
+    except (BadOutcome, UnknownItem) as reason:
+        raise _failed(study, f"the judge answered {answer!r} on {pair}: {reason}") from reason
 
 
-def _by_name(choice: Any, known: dict[str, Any], what: str) -> Any:
-    if not isinstance(choice, str):
+def _failed(study: Study, message: str) -> JudgeFailed:
+    error = JudgeFailed(message)
+    error.study = study
+    return error
+
+
+def _by_name(choice: Any, known: dict[str, Any], what: str, sign: str) -> Any:
+    if hasattr(choice, sign):
         return choice
-    if choice not in known:
+    if not isinstance(choice, str) or choice not in known:
         raise BadProblem(f"unknown {what} {choice!r}; choose one of {', '.join(known)}")
     return known[choice]()

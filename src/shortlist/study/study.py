@@ -1,19 +1,28 @@
 """A study in memory: ask, tell, verdict.
 
 Answers may come in any order; votes are folded in the order *asked*. `_settled` has folded every question up to the
-oldest one still out, and it alone decides: how long an answer takes then cannot bias the verdict. `_current` has
-folded all answers there are, and it only chooses what to ask next.
+oldest one still out, and it alone decides: how long an answer takes then cannot bias the verdict. `_ahead` also has
+the answers that came out of turn, and only chooses what to ask next.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from shortlist import loop
 from shortlist.certificates.verdict import Verdict, named
-from shortlist.errors import AlreadyAnswered, BadOutcome, BadProblem, StudyDone, UnknownItem, UnknownQuestion
+from shortlist.checks import whole
+from shortlist.errors import (
+    AlreadyAnswered,
+    BadOutcome,
+    BadProblem,
+    NothingToAsk,
+    StudyDone,
+    UnknownItem,
+    UnknownQuestion,
+)
 from shortlist.pairs import pair_ends, pair_number
 from shortlist.problem import Problem
 from shortlist.rules.rule import Rule
@@ -45,21 +54,31 @@ class Study:
     def __init__(
         self, items: Sequence[str], problem: Problem, rule: Rule, certificate: loop.Certificate, seed: int
     ) -> None:
-        self.items = _check_items(items)
+        self.items = check_items(items)
         self.problem = problem
         self.seed = seed
         self._number = {item: number for number, item in enumerate(self.items)}
-        self._settled = self._current = loop.start(problem, rule, certificate, seed)
+        self._settled = self._ahead = loop.start(problem, rule, certificate, seed)
         self._history: list[Answer] = []
         self._n_settled = 0
+        self._skipped: list[int] = []
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
 
+    def __repr__(self) -> str:
+        return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
+
     def ask(self) -> Question:
-        """The question to put to a judge next. Raises StudyDone when there is a verdict."""
+        """The question to put to a judge next.
+
+        Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for.
+        """
         if self._settled.verdict.done:
             raise StudyDone(str(self._settled.verdict.reason))
+        budget = self.problem.max_votes
+        if budget is not None and len(self._history) - len(self._skipped) >= budget:
+            raise NothingToAsk(budget)
         out = [pair_number(self.problem.n, *self._ends(question)) for question in self.out]
-        pair = loop.ask(self._current, out)
+        pair = loop.ask(self._ahead, out + self._skipped)
         i, j = (int(end) for end in pair_ends(self.problem.n, np.asarray(pair)))
         number = len(self._history)
         swap = np.random.default_rng((self.seed, number, 1)).random() < 0.5
@@ -68,24 +87,36 @@ class Study:
         return self._history[-1].question
 
     def ask_many(self, count: int) -> list[Question]:
-        """Several questions to have out at once."""
-        return [self.ask() for _ in range(count)]
+        """Several questions to have out at once; fewer where the vote budget ends."""
+        questions = [self.ask()] if whole("count", count, 1) else []
+        while len(questions) < count:
+            try:
+                questions.append(self.ask())
+            except NothingToAsk:
+                break
+        return questions
 
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
     ) -> Verdict[str]:
-        """Answer a question: tell(q, winner=q.first), tell(q, "tie") or tell(q, 0.75) from its first item's side."""
+        """Answer a question: tell(q, winner=q.first), tell(q, "tie") or tell(q, 0.75) from its first item's side.
+
+        The verdict waits for the oldest question that is out: tell or skip every question that was asked.
+        """
         answer = self._open_question(question)
         value = self._outcome(answer.question, outcome, winner)
         return self._close(replace(answer, outcome=value, closed=True))
 
     def skip(self, question: Question | int) -> Verdict[str]:
-        """Close a question without a vote."""
-        return self._close(replace(self._open_question(question), closed=True))
+        """Close a question without a vote; its pair counts as asked."""
+        answer = self._open_question(question)
+        verdict = self._close(replace(answer, closed=True))
+        self._skipped.append(pair_number(self.problem.n, *self._ends(answer.question)))
+        return verdict
 
     @property
     def verdict(self) -> Verdict[str]:
-        """The verdict by the stopping rule; cheap."""
+        """The verdict by the stopping rule; cheap. Its error bound is 1 until it stops: see `examine`."""
         state = self._settled
         if self._named is None or self._named[0] is not state.verdict:
             self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
@@ -99,7 +130,7 @@ class Study:
     @property
     def utilities(self) -> dict[str, float]:
         """The estimate from all answers so far."""
-        return dict(zip(self.items, map(float, self._current.theta_hat), strict=True))
+        return dict(zip(self.items, map(float, self._ahead.theta_hat), strict=True))
 
     @property
     def out(self) -> list[Question]:
@@ -107,56 +138,55 @@ class Study:
         return [answer.question for answer in self._history[self._n_settled :] if not answer.closed]
 
     @property
-    def answers(self) -> list[Answer]:
+    def history(self) -> list[Answer]:
         """All questions in the order asked, with what became of them."""
         return list(self._history)
 
     def _close(self, answer: Answer) -> Verdict[str]:
-        self._history[answer.question.id] = answer
+        """Fold what can be folded; the study changes only once everything is computed."""
+        number, settled, n_settled = answer.question.id, self._settled, self._n_settled
+        unsettled = self._history[n_settled:]
+        unsettled[number - n_settled] = answer
         with one_thread():
-            self._refold()
+            while unsettled and unsettled[0].closed:
+                settled, n_settled = self._fold(settled, unsettled.pop(0)), n_settled + 1
+            ahead = loop.look_ahead(settled, [vote for later in unsettled for vote in self._votes(later)])
+        self._history[number] = answer
+        self._settled, self._n_settled, self._ahead = settled, n_settled, ahead
         return self.verdict
 
-    def _refold(self) -> None:
-        while self._n_settled < len(self._history) and self._history[self._n_settled].closed:
-            self._settled = self._fold(self._settled, self._history[self._n_settled])
-            self._n_settled += 1
-        self._current = self._settled
-        for later in self._history[self._n_settled :]:
-            self._current = self._fold(self._current, later)
-
     def _fold(self, state: loop.State, answer: Answer) -> loop.State:
-        if answer.outcome is None:
-            return state
-        return loop.tell(state, Vote(*self._ends(answer.question), answer.outcome))
+        for vote in self._votes(answer):
+            state = loop.tell(state, vote)
+        return state
+
+    def _votes(self, answer: Answer) -> list[Vote]:
+        return [] if answer.outcome is None else [Vote(*self._ends(answer.question), answer.outcome)]
 
     def _ends(self, question: Question) -> tuple[int, int]:
         return self._number[question.first], self._number[question.second]
 
     def _open_question(self, question: Question | int) -> Answer:
         number = question.id if isinstance(question, Question) else question
-        if not (isinstance(number, int) and 0 <= number < len(self._history)):
+        known = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(self._history)
+        if not known or (isinstance(question, Question) and question != self._history[number].question):
             raise UnknownQuestion(number)
-        answer = self._history[number]
-        if isinstance(question, Question) and question != answer.question:
-            raise UnknownQuestion(number)
-        if answer.closed:
+        if self._history[number].closed:
             raise AlreadyAnswered(number)
-        return answer
+        return self._history[number]
 
-    def _outcome(self, question: Question, outcome: float | str | None, winner: str | None) -> float:
-        family = self.problem.family
+    def _outcome(self, question: Question, outcome: Any, winner: str | None) -> float:
         if (outcome is None) == (winner is None):
-            raise BadOutcome("give either an outcome or winner=, not both and not neither")
+            raise BadOutcome("give either an outcome or winner=, and one of them")
+        family = self.problem.family
         if winner is not None:
-            if winner not in (question.first, question.second):
-                raise UnknownItem(winner)
-            if family.win is None:
-                raise BadOutcome(f"the {family.name} family needs the measured difference, not a winner")
-            return family.win if winner == question.first else float(family.flip(np.asarray(family.win)))
-        value = family.tie if outcome == "tie" else outcome
+            return self._win(question, winner)
+        if isinstance(outcome, str | bytes):
+            if outcome == "tie":
+                return family.tie
+            raise BadOutcome(f"outcome {outcome!r} is no number; for a name say winner={outcome!r}, else give 'tie'")
         try:
-            number = np.asarray(value, dtype=np.float64)
+            number = np.asarray(outcome, dtype=np.float64)
         except (TypeError, ValueError):
             raise BadOutcome(f"outcome {outcome!r} is no number; give one, 'tie', or winner=") from None
         if number.ndim != 0:
@@ -164,13 +194,23 @@ class Study:
         family.check(number.reshape(1))
         return float(number)
 
+    def _win(self, question: Question, winner: str) -> float:
+        family = self.problem.family
+        if not isinstance(winner, str) or winner not in (question.first, question.second):
+            raise UnknownItem(winner)
+        if family.win is None:
+            raise BadOutcome(f"the {family.name} family needs the measured difference, not a winner")
+        return family.win if winner == question.first else float(family.flip(np.asarray(family.win)))
 
-def _check_items(items: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(items, str):
-        raise BadProblem("items is one string; give a list of item names")
+
+def check_items(items: Any) -> tuple[str, ...]:
+    """Distinct names in an order of their own."""
+    if isinstance(items, str | bytes | set | frozenset) or not hasattr(items, "__iter__"):
+        raise BadProblem(f"items is a {type(items).__name__}; give a list of item names")
     names = tuple(items)
-    if not all(isinstance(name, str) and name for name in names):
-        raise BadProblem("every item needs a name: a string that is not empty")
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise BadProblem(f"item {name!r} is no name; every item needs a string that is not empty")
     doubled = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if doubled:
         raise BadProblem(f"items must differ; given more than once: {', '.join(doubled[:5])}")
