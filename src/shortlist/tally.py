@@ -80,16 +80,15 @@ class Tally:
 
     def add_block(self, pairs: Ints, counts: Floats, sums: Floats) -> "Tally":
         """The tally after many votes at once; `pairs` sorted and distinct, sums of T from the lower item's side."""
-        merged = np.union1d(self.pairs, pairs)
-        if len(merged) == len(self.pairs):
-            here = self
-        else:
+        here, slots = self, np.searchsorted(self.pairs, pairs)
+        if not (len(self.pairs) and np.array_equal(self.pairs.take(slots, mode="clip"), pairs)):
+            merged = np.union1d(self.pairs, pairs)
             first, second = pair_ends(self.n, merged)
             where = np.searchsorted(merged, self.pairs)
             zeros = np.zeros(len(merged))
             here = Tally(self.n, merged, first, second, zeros, zeros.copy())
             here.counts[where], here.sums[where] = self.counts, self.sums
-        slots = np.searchsorted(merged, pairs)
+            slots = np.searchsorted(merged, pairs)
         new_counts, new_sums = here.counts.copy(), here.sums.copy()
         new_counts[slots] += counts
         new_sums[slots] += sums

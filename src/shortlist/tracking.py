@@ -30,7 +30,7 @@ def hand_out(behind: Floats, size: int) -> tuple[Ints, Floats]:
     if size == 1:
         return np.array([most_behind(behind)]), np.ones(1)
     low, high = float(behind.min()) - size, float(behind.max())
-    for _ in range(60):
+    for _ in range(30):
         level = 0.5 * (low + high)
         asked = np.ceil(np.maximum(behind - level, 0.0)).sum()
         low, high = (level, high) if asked > size else (low, level)

@@ -19,7 +19,7 @@ from shortlist.resistance import screen
 from shortlist.tally import Tally, expected_tally
 from shortlist.tracking import deficits
 
-FEW, DRAWS = 8, 8  # a block of more rounds than FEW makes do with DRAWS projections a stride
+FEW, DRAWS = 4, 8  # a block of more rounds than FEW makes do with DRAWS projections a stride
 TRUST = 0.5  # nats that a weight may gain in one stride
 NEAR_BEST = 2.0  # screening is good to much better than this factor near the best response
 
