@@ -19,14 +19,14 @@ from shortlist.tally import Tally
 Flags = NDArray[np.bool_]
 
 STEP_TOLERANCE = 1e-4  # Newton converges quadratically: after such a step the error is near 1e-8
-FACE_TOLERANCE = 1e-10  # on a face, nearly exact: there the signs of the multipliers are read
+FACE_TOLERANCE = 1e-6  # on a face; after such a step the signs of the multipliers can be read
 PULL_TOLERANCE = 1e-12  # per vote; a vote at the box pulls with e^-20
 DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
 MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
 MAX_ITEMS = 10_000  # a dense matrix of that size takes 0.8 GB
 COMPONENT_PULL = 1e-11  # centres groups that no vote connects; up to 10^5 votes weaker than one at the box, e^-20
 SHORTEST = 1e-15  # share of a Newton step; if even that does not help, numbers are broken
-STALL, MAX_STALLS = 1e-17, 10  # nats per vote; bounds released ten times over without a gain: only rounding is left
+STALL, MAX_STALLS = 1e-15, 10  # nats per vote; ten steps or releases in a row without a gain: only rounding is left
 VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
 DESIGN_FLOOR = 1e-9  # share of an even design that every pair keeps: exponential weights may underflow
 DAMPING = 1e-14  # per vote; revives Cholesky where the logistic is flat; changes steps, not the optimum
@@ -188,17 +188,23 @@ class _Graph:
         active = (z <= self.low) | (z >= self.high)
         here = self.local(z)
         limit, length = MAX_STEPS + MAX_STEPS_PER_ITEM * len(z), np.inf
-        lowest, stalls = np.inf, 0
+        lowest, stalls, mark, idle = np.inf, 0, np.inf, 0
         for _ in range(limit):
             step, multiplier = self._newton_step(here, active)
             length = float(np.abs(step).max())
             if length <= STEP_TOLERANCE and self._inside(z + step):
                 return z + step
-            decrement = -float(here.gradient @ step)
-            if length > FACE_TOLERANCE and decrement > DECREMENT_TOLERANCE * (1.0 + self.total):
+            slope = (
+                here.gradient + multiplier * self.size
+            )  # along the constraint: rounding of the sum has no part in it
+            decrement = -float(slope @ step)
+            if length > FACE_TOLERANCE and decrement > DECREMENT_TOLERANCE * (1.0 + self.total) and idle < MAX_STALLS:
                 z, active, here = self._advance(z, step, decrement, active, here)
+                gained = here.value < mark - VALUE_NOISE * (1.0 + self.total)
+                mark, idle = (here.value, 0) if gained else (mark, idle + 1)
                 continue
-            wrong = self._wrong_sign(z, here.gradient + multiplier * self.size, active)
+            mark, idle = np.inf, 0
+            wrong = self._wrong_sign(z, slope, active)
             stalls = stalls + 1 if here.value >= lowest - STALL * (1.0 + self.total) else 0
             lowest = min(lowest, here.value)
             if wrong is not None and stalls < MAX_STALLS:
@@ -226,7 +232,8 @@ class _Graph:
         right[:, 0], right[:, 1] = here.gradient[free], size
         solved = _solve(block, right, self.total)
         multiplier = -float(size @ solved[:, 0]) / float(size @ solved[:, 1])
-        step[free] = -(solved[:, 0] + multiplier * solved[:, 1])
+        inner = -(solved[:, 0] + multiplier * solved[:, 1])
+        step[free] = inner - float(size @ inner) / float(size.sum())
         return step, multiplier
 
     def _inside(self, z: Floats) -> bool:

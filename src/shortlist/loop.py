@@ -19,6 +19,7 @@ from shortlist.rules.rule import Memory, Rule
 from shortlist.tally import Tally, Vote, empty_tally
 from shortlist.tracking import hand_out, most_behind
 
+A_FEW = 4  # rounds of learning from votes out of turn: it is done again when they are settled
 Evidence = Any  # a certificate's own value; only the certificate looks inside
 
 
@@ -98,7 +99,11 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
     if not votes:
         return state
     tally = reduce(lambda so_far, vote: so_far.add(state.problem.family, vote), votes, state.tally)
-    return _learn(_estimate(state, tally), len(votes))
+    state = _estimate(state, tally)
+    rng, memory = np.random.default_rng((state.seed, round(tally.votes))), state.memory
+    for _ in votes[:A_FEW]:
+        memory = state.rule.learn(memory, state.problem, state.theta_hat, 1, rng)
+    return replace(state, memory=memory)
 
 
 def examine(state: State) -> Verdict[int]:

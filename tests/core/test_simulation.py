@@ -78,18 +78,21 @@ def test_lazy_blocks_agree_with_round_by_round():
     """Two-sample test at the default growth, on runs long enough for blocks to matter."""
     instance = equally_spaced(6, 2, 0.25, BradleyTerry())
     exact, lazy = (
-        simulate(instance, runs=40, seed=seed, delta=0.01, growth=g, jobs=2) for seed, g in ((1, 0), (2, 0.002))
+        simulate(instance, runs=30, seed=seed, delta=0.01, growth=g, jobs=2) for seed, g in ((1, 0), (2, 0.002))
     )
-    assert exact.correct == lazy.correct == 40
+    assert exact.correct == lazy.correct == 30
     assert np.median(counts(lazy)) > 2000
     assert ks_2samp(counts(exact), counts(lazy)).pvalue > 0.01
 
 
 @pytest.mark.slow
-def test_oracle_before_oracle_tracking_before_uniform():
+def test_learning_costs_little_and_uniform_asking_much():
+    """The oracle is not beaten beyond chance (the sweeps compare more runs), and uniform asking is far behind."""
     instance = equally_spaced(10, 3, 0.25, BradleyTerry())
-    means = [
-        simulate(instance, method, runs=10, seed=1, delta=0.01, growth=0.01, jobs=2).mean_comparisons
+    oracle, tracking, uniform = (
+        simulate(instance, method, runs=12, seed=1, delta=0.01, growth=0.01, jobs=2)
         for method in ("oracle", "oracle-tracking", "uniform")
-    ]
-    assert means == sorted(means)
+    )
+    noise = np.hypot(oracle.standard_error, tracking.standard_error)
+    assert oracle.mean_comparisons < tracking.mean_comparisons + 2 * noise
+    assert 3 * tracking.mean_comparisons < uniform.mean_comparisons

@@ -57,7 +57,7 @@ def test_the_order_of_answers_does_not_matter(seed, size, order):
         rng = np.random.default_rng(seed)
         study = shortlist.create_study(ITEMS, k=2, delta=1e-6, seed=5)
         for _ in range(4):
-            questions = study.ask_many(size)
+            questions = study.ask(size)
             answers = [(q, float(wins(q.first, q.second, rng))) for q in questions]
             if shuffle:
                 order.shuffle(answers)
@@ -70,9 +70,9 @@ def test_the_order_of_answers_does_not_matter(seed, size, order):
 
 def test_questions_out_are_spread_and_sides_are_fair():
     study = shortlist.create_study([f"i{i}" for i in range(8)], k=3)
-    questions = study.ask_many(28)
+    questions = study.ask(28)
     assert len({frozenset((q.first, q.second)) for q in questions}) == 28
-    first_is_lower = sum(int(q.first[1:]) < int(q.second[1:]) for q in questions + study.ask_many(372))
+    first_is_lower = sum(int(q.first[1:]) < int(q.second[1:]) for q in questions + study.ask(372))
     assert 160 < first_is_lower < 240
     assert study.out == [answer.question for answer in study.history]
 
@@ -99,7 +99,7 @@ def test_a_skipped_question_counts_for_nothing():
     skipping.tell(first, 1.0)
     assert skipping.verdict.votes == 1
     assert skipping._settled.theta_hat.tolist() == plain._settled.theta_hat.tolist()
-    assert len({frozenset((q.first, q.second)) for q in (skipping.ask(), *skipping.ask_many(2))}) == 3
+    assert len({frozenset((q.first, q.second)) for q in (skipping.ask(), *skipping.ask(2))}) == 3
     with pytest.raises(AlreadyAnswered):
         skipping.tell(1, 1.0)
 
@@ -276,7 +276,7 @@ def test_questions_go_on_while_the_oldest_is_out():
 
 def test_a_budget_is_not_asked_for_twice():
     study = shortlist.create_study(ITEMS, k=2, max_votes=5)
-    questions = study.ask_many(20)
+    questions = study.ask(20)
     assert len(questions) == 5
     with pytest.raises(NothingToAsk):
         study.ask()
@@ -293,7 +293,7 @@ def test_many_consistent_answers_out_of_order():
     rng = random.Random(0)
     study = shortlist.create_study([f"i{x:03}" for x in range(60)], k=5, max_votes=120)
     while not study.verdict.done:
-        study.ask_many(32 - len(study.out)) if len(study.history) + 32 - len(study.out) <= 120 else None
+        study.ask(32 - len(study.out)) if len(study.history) + 32 - len(study.out) <= 120 else None
         waiting = study.out
         rng.shuffle(waiting)
         for question in waiting[:8]:

@@ -5,7 +5,6 @@ Paper: Section 7.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +15,6 @@ from shortlist.tally import Tally
 from shortlist.tracking import deficits
 
 
-class Rounds(NamedTuple):
-    """How many votes there were."""
-
-    rounds: int
-
-
 @dataclass(frozen=True)
 class Oracle:
     """Track the optimal allocation w_star of the true utilities."""
@@ -29,16 +22,14 @@ class Oracle:
     w_star: Floats
     name: str = "oracle"
 
-    def start(self, problem: Problem) -> Rounds:
-        return Rounds(0)
+    def start(self, problem: Problem) -> None:
+        return None
 
-    def behind(self, memory: Rounds, tally: Tally, out: Ints, size: int) -> Floats:
-        return deficits((memory.rounds + len(out) + size) * self.w_star, tally, out)
+    def behind(self, memory: None, tally: Tally, out: Ints, size: int) -> Floats:
+        return deficits((tally.votes + len(out) + size) * self.w_star, tally, out)
 
-    def learn(
-        self, memory: Rounds, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> Rounds:
-        return Rounds(memory.rounds + rounds)
+    def learn(self, memory: None, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator) -> None:
+        return None
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class OracleTracking:
 
     def behind(self, memory: Memory, tally: Tally, out: Ints, size: int) -> Floats:
         """P(t-1) + w~_t - N(t-1), with w~ counted once for every question from here to the last of `size`."""
-        ahead = len(out) + size
+        ahead = round(tally.votes) - memory.rounds + len(out) + size
         return deficits(memory.w_sum + ahead * self._mixed(memory.w, memory.rounds + ahead), tally, out)
 
     def learn(

@@ -111,7 +111,7 @@ def _more(study: Study, count: int) -> list[Question]:
     if count == 0:
         return []
     try:
-        return study.ask_many(count)
+        return study.ask(count)
     except NothingToAsk:
         return []
 

@@ -7,7 +7,7 @@ the answers that came out of turn, and only chooses what to ask next.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -67,11 +67,27 @@ class Study:
     def __repr__(self) -> str:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
 
-    def ask(self) -> Question:
-        """The question to put to a judge next.
+    @overload
+    def ask(self) -> Question: ...
+    @overload
+    def ask(self, count: int) -> list[Question]: ...
+    def ask(self, count: int | None = None) -> Question | list[Question]:
+        """The question to put to a judge next; with a count, a list of several to have out at once.
 
-        Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for.
+        Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for; a list is
+        shorter where the budget ends.
         """
+        if count is None:
+            return self._ask_one()
+        questions = [self._ask_one()] if whole("count", count, 1) else []
+        while len(questions) < count:
+            try:
+                questions.append(self._ask_one())
+            except NothingToAsk:
+                break
+        return questions
+
+    def _ask_one(self) -> Question:
         if self._settled.verdict.done:
             raise StudyDone(str(self._settled.verdict.reason))
         budget = self.problem.max_votes
@@ -85,16 +101,6 @@ class Study:
         first, second = (self.items[j], self.items[i]) if swap else (self.items[i], self.items[j])
         self._history.append(Answer(Question(number, first, second)))
         return self._history[-1].question
-
-    def ask_many(self, count: int) -> list[Question]:
-        """Several questions to have out at once; fewer where the vote budget ends."""
-        questions = [self.ask()] if whole("count", count, 1) else []
-        while len(questions) < count:
-            try:
-                questions.append(self.ask())
-            except NothingToAsk:
-                break
-        return questions
 
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
