@@ -9,17 +9,18 @@ from shortlist.instances import equally_spaced
 from shortlist.simulation import simulate
 
 pytestmark = pytest.mark.sweep
-PUBLISHED = [(20, 5, 24_300), (10, 3, 11_700), (50, 5, 72_000)]  # n, k, mean comparisons at gap 0.25, delta 0.01
+# n, k, mean comparisons at gap 0.25 and delta 0.01, runs: single runs scatter by 20 % at n=10, by 6 % at n=50
+PUBLISHED = [(20, 5, 24_300, 20), (10, 3, 11_700, 60), (50, 5, 72_000, 20)]
 
 
 def cell(n, k, method, runs=20, seed=1, growth=0.002):
     return simulate(equally_spaced(n, k, 0.25, BradleyTerry()), method, runs, seed, delta=0.01, growth=growth, jobs=2)
 
 
-@pytest.mark.parametrize(("n", "k", "mean"), PUBLISHED)
-def test_comparisons_are_as_published_and_between_oracle_and_uniform(n, k, mean):
-    tracking, oracle, uniform = (cell(n, k, method) for method in ("oracle-tracking", "oracle", "uniform"))
-    assert tracking.correct == oracle.correct == uniform.correct == 20
+@pytest.mark.parametrize(("n", "k", "mean", "runs"), PUBLISHED)
+def test_comparisons_are_as_published_and_between_oracle_and_uniform(n, k, mean, runs):
+    tracking, oracle, uniform = (cell(n, k, method, runs) for method in ("oracle-tracking", "oracle", "uniform"))
+    assert tracking.correct == oracle.correct == uniform.correct == runs
     assert tracking.mean_comparisons == pytest.approx(mean, rel=0.15)
     assert oracle.mean_comparisons < tracking.mean_comparisons < uniform.mean_comparisons
 
