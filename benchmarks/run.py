@@ -65,7 +65,7 @@ def middle_of_a_study(n: int, k: int, gap: float, votes: int) -> tuple[Study, np
     """A study of oracle-tracking with that many votes, reached in coarse blocks."""
     theta = equally_spaced(n, k, gap, BradleyTerry()).draw(np.random.default_rng(0)).theta
     assert theta is not None
-    problem = Problem(n, k, 1e-9, bound=max(10.0, 2 * float(theta.max())))
+    problem = Problem(n, k, 1e-9)
     state = loop.start(problem, OracleTracking(), Glr(), seed=1)
     rng, family = np.random.default_rng(1), problem.family
     first, second = all_pairs(n)
@@ -161,7 +161,7 @@ def lazy_run() -> Row:
 def measure(quick: bool) -> list[Row]:
     with one_thread():
         rows = [ask_and_tell(20, 5, 0.25, 10_000, 300), ask_and_tell(100, 5, 0.1, 200_000, 900)]
-        rows += [] if quick else [ask_and_tell(500, 5, 0.05, 1_000_000, 100)]
+        rows += [] if quick else [ask_and_tell(500, 5, 0.02, 300_000, 50)]
         rows += [cold_fit(), *fit_against_peers()]
     rows += oracle_rows([(20, 5, 0.25)] if quick else [(20, 5, 0.25), (100, 5, 0.1)])
     return rows if quick else [*rows, lazy_run()]
