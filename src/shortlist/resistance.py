@@ -52,7 +52,7 @@ def curvature_inverse(family: Family, tally: Tally, theta: Floats) -> Floats:
     if info != 0:  # nearly flat somewhere: an order is all that is wanted
         curvature.ravel()[:: tally.n + 1] += 1e-12 * (1.0 + curvature.trace())
         factor, info = lapack.dpotrf(curvature.T, lower=1, clean=1)
-    lower: Floats = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]  # four times faster than numpy's inv
+    lower: Floats = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]  # faster than numpy's inv
     inverse = lower + lower.T
     inverse.ravel()[:: tally.n + 1] *= 0.5
     return inverse

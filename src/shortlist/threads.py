@@ -1,7 +1,7 @@
 """Linear algebra on one thread.
 
-Our matrices are small: threads cost more than they bring, much more on a busy machine (a fit of 200 items took 40
-times longer beside other work), and the last bits of a result would depend on the number of cores.
+Our matrices are small: threads cost more than they bring, much more on a busy machine, and the last bits of a result
+would depend on the number of cores.
 """
 
 from contextlib import AbstractContextManager

@@ -8,7 +8,7 @@ from shortlist.tracking import hand_out, most_behind
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), size=st.integers(2, 30))
 def test_counts_stay_near_the_targets(seed, size):
-    """C-tracking lemma: -(P - 1) <= N_p - w_sum_p <= 1 for any sequence of allocations. Paper: Appendix E.1."""
+    """C-tracking lemma: -(P - 1) <= N_p - w_sum_p <= 1 for any sequence of allocations. Paper: Appendix F.1."""
     rng = np.random.default_rng(seed)
     w_sum, counts = np.zeros(size), np.zeros(size)
     for _ in range(200):

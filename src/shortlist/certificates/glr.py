@@ -45,7 +45,7 @@ class Glr:
         return None
 
     def slack(self, problem: Problem, tally: Tally, theta_hat: Floats) -> float:
-        """beta - log(1/delta) = (lam/2) |theta_hat|^2 + (1/2) log det(I + (variance_bound/lam) L). Paper: Eq. (5)."""
+        """beta - log(1/delta) = (lam/2) |theta_hat|^2 + (1/2) log det(I + (variance_bound/lam) L). Paper: Eq. (4)."""
         return self._ridge(theta_hat) + self._half_log_det(problem, tally)
 
     def _ridge(self, theta_hat: Floats) -> float:

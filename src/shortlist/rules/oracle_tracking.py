@@ -142,7 +142,7 @@ class OracleTracking:
         return (1 - rho) * w + rho / len(w)
 
     def _sampled(self, memory: Memory, game: _Boundary, left: int, rng: np.random.Generator) -> _Gradients:
-        """Unbiased gradients from one boundary pair drawn uniformly. Paper: Eq. (4)."""
+        """Unbiased gradients from one boundary pair drawn uniformly. Paper: Eq. (3)."""
         m, size = int(rng.integers(len(game.pairs))), len(game.pairs)
         nearest = game.project(m)
         loss = np.zeros(size)
