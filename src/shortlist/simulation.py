@@ -29,7 +29,7 @@ from shortlist.threads import one_thread
 
 METHODS = (*RULES, "oracle", "online-oracle")
 DEFAULT_METHOD = "oracle-tracking"
-LAZY_GROWTH = 0.002
+LAZY_GROWTH = 0.001
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def simulate(
     runs: int = typer.Option(20, help="How many runs."),
     seed: int = typer.Option(1, help="Seed; the same seed gives the same runs."),
     jobs: int = typer.Option(None, min=1, help="Processes; all cores if left out. Results do not depend on it."),
-    growth: float = typer.Option(0.002, help="Refresh when votes grew by this share; 0 is round by round."),
+    growth: float = typer.Option(0.001, help="Refresh when votes grew by this share; 0 is round by round."),
     alpha: float = typer.Option(0.2, help="oracle-tracking: learning rate t^-alpha."),
     gamma: float = typer.Option(1 / 3, help="oracle-tracking: forced exploration t^-gamma."),
     gradient: Gradient = typer.Option(Gradient.sampled, help="oracle-tracking: one sampled pair, or the exact one."),
