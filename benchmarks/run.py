@@ -74,7 +74,7 @@ def middle_of_a_study(n: int, k: int, gap: float, votes: int) -> tuple[Study, np
         outcomes = family.draw(rng, family.expect(theta[first[pairs]] - theta[second[pairs]]), counts)
         state = loop.tell_block(state, pairs, counts, outcomes)
     study = Study([f"item {i}" for i in range(n)], problem, state.rule, state.certificate, seed=1)
-    study._settled = study._current = state
+    study._settled = study._ahead = state
     return study, theta
 
 

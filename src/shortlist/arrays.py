@@ -1,15 +1,23 @@
 """The core on plain arrays: item numbers, outcomes seen from the first item's side, optional weights."""
 
+from dataclasses import replace
+
+import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist import estimate
+from shortlist import estimate, loop
 from shortlist.certificates import CERTIFICATES
+from shortlist.certificates.edges import certify_votes
+from shortlist.certificates.glr import Glr
 from shortlist.certificates.verdict import Verdict
 from shortlist.errors import BadProblem
+from shortlist.facts import Facts
 from shortlist.families import Family, make_family
+from shortlist.ledger import Ledger
 from shortlist.pairs import Floats
 from shortlist.problem import Problem
-from shortlist.tally import tally_votes
+from shortlist.rules.plan import make_plan
+from shortlist.tally import Block, tally_votes
 from shortlist.threads import one_thread
 
 
@@ -43,18 +51,42 @@ def certify(
     weight: ArrayLike | None = None,
     n: int | None = None,
     family: str | Family = "bradley-terry",
-    rule: str = "glr",
+    rule: str = "edges",
     bound: float = 10.0,
     lam: float = 0.1,
     sigma: float = 1.0,
     tolerance: float = 0.0,
 ) -> Verdict[int]:
-    """What these votes prove about the top k. rule="glr" also fills `statistic` (min Z) and `threshold` (beta)."""
+    """What these votes, in this order, prove about the top k.
+
+    A row of weight w and mean outcome y counts as y w wins and (1-y) w losses. rule="glr" also fills `statistic`
+    (min Z) and `threshold` (beta).
+    """
     if not isinstance(rule, str) or rule not in CERTIFICATES:
         raise BadProblem(f"unknown rule {rule!r}; choose one of {', '.join(CERTIFICATES)}")
     speaks = make_family(family, sigma)
     tally = tally_votes(speaks, first, second, outcome, weight, n)
     problem = Problem(tally.n, k, delta, speaks, bound, tolerance)
     with one_thread():
-        theta_hat = estimate.fit(speaks, tally, bound)
-        return CERTIFICATES[rule](lam=lam).examine(problem, tally, theta_hat)
+        if rule == "edges":
+            return certify_edges(problem, first, second, outcome, weight)[0]
+        facts = Facts(tally, estimate.fit(speaks, tally, bound))
+        certificate: loop.Certificate = Glr(lam) if rule == "glr" else CERTIFICATES[rule]()
+        return certificate.examine(certificate.start(problem), problem, facts)
+
+
+def certify_edges(
+    problem: Problem, first: ArrayLike, second: ArrayLike, outcome: ArrayLike, weight: ArrayLike | None
+) -> tuple[Verdict[int], Ledger]:
+    """The verdict of `edges` on checked votes, with about how many more it would take; and the ledger behind it."""
+    ends = np.asarray(first, np.int64), np.asarray(second, np.int64)
+    y, w = np.asarray(outcome, np.float64), np.ones(len(ends[0])) if weight is None else np.asarray(weight, np.float64)
+    counted = bool(np.any(w != 1))
+    block = Block(*ends, y, w)
+    if counted:
+        block = block.divided(*problem.family.split(w, w * y))
+    verdict, ledger = certify_votes(problem, block, counted)
+    if not verdict.done:
+        left = float(make_plan(ledger, np.random.default_rng(0)).costs.sum()) / ledger.decisive
+        verdict = replace(verdict, votes_left=left)
+    return verdict, ledger

@@ -13,6 +13,7 @@ ShortlistError
 ├── AlreadyAnswered
 ├── StudyDone
 ├── NothingToAsk
+├── VoidJudge
 ├── JudgeFailed
 ├── NotConverged
 └── GapNotReached
@@ -88,10 +89,14 @@ class StudyDone(ShortlistError):
 
 
 class NothingToAsk(ShortlistError):
-    """All votes of the budget are asked for already."""
+    """All votes of the budget are asked for already, or this judge may be shown nothing that is needed."""
 
-    def __init__(self, max_votes: int) -> None:
-        super().__init__(f"all {max_votes} votes of the budget are asked for; answer or skip what is out")
+
+class VoidJudge(ShortlistError):
+    """A question was wanted for a judge whose votes were voided."""
+
+    def __init__(self, judge: str) -> None:
+        super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else")
 
 
 class JudgeFailed(ShortlistError):

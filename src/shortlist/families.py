@@ -87,6 +87,26 @@ class Family(Protocol):
         """E[Y] at eta."""
         ...
 
+    def natural(self, mean: Floats) -> Floats:
+        """eta with A'(eta) = mean."""
+        ...
+
+    def damp(self, eta: Floats, variance: Floats) -> Floats:
+        """The eta to predict the next vote with when eta is only known up to that variance."""
+        ...
+
+    def log_factor(self, eta: Floats, eta_null: Floats, outcome: Floats) -> Floats:
+        """log of what a bet on eta >= eta_null multiplies wealth by; fair or worse while E[Y] <= expect(eta_null)."""
+        ...
+
+    def decisive(self, outcome: Floats) -> tuple[Floats, Floats]:
+        """How much a vote says about which item is better, and the statistic it says it with: a tie says nothing."""
+        ...
+
+    def split(self, counts: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        """Outcomes and how often each, along a new first axis, for rows of `counts` votes that add up to `sums`."""
+        ...
+
 
 @dataclass(frozen=True)
 class BradleyTerry:
@@ -143,6 +163,25 @@ class BradleyTerry:
     def expect(self, eta: Floats) -> Floats:
         return self.mean(eta)
 
+    def natural(self, mean: Floats) -> Floats:
+        return np.log(mean / (1.0 - mean))
+
+    def damp(self, eta: Floats, variance: Floats) -> Floats:
+        return eta / np.sqrt(1.0 + (math.pi / 8) * variance)  # the usual probit approximation
+
+    def log_factor(self, eta: Floats, eta_null: Floats, outcome: Floats) -> Floats:
+        """Linear in the outcome between the likelihood ratios of a win and a loss, so that only E[Y] matters."""
+        win, loss = np.logaddexp(0, -eta_null) - np.logaddexp(0, -eta), np.logaddexp(0, eta_null) - np.logaddexp(0, eta)
+        factor: Floats = np.log(outcome * np.exp(win) + (1.0 - outcome) * np.exp(loss))
+        return factor
+
+    def decisive(self, outcome: Floats) -> tuple[Floats, Floats]:
+        lean = 2.0 * outcome - 1.0
+        return np.abs(lean), np.maximum(lean, 0.0)
+
+    def split(self, counts: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        return np.stack([np.ones_like(sums), np.zeros_like(sums)]), np.stack([sums, counts - sums])
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -198,6 +237,21 @@ class Gaussian:
 
     def expect(self, eta: Floats) -> Floats:
         return eta
+
+    def natural(self, mean: Floats) -> Floats:
+        return mean * self.sigma**2
+
+    def damp(self, eta: Floats, variance: Floats) -> Floats:
+        return eta / (1.0 + variance / self.sigma**2)
+
+    def log_factor(self, eta: Floats, eta_null: Floats, outcome: Floats) -> Floats:
+        return (eta - eta_null) * (outcome - 0.5 * (eta + eta_null)) / self.sigma**2
+
+    def decisive(self, outcome: Floats) -> tuple[Floats, Floats]:
+        return np.ones_like(outcome), outcome / self.sigma**2
+
+    def split(self, counts: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        return (sums / np.maximum(counts, 1e-300))[None], counts[None]  # only the mean matters
 
 
 FAMILIES: dict[str, Callable[[float], Family]] = {

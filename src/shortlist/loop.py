@@ -12,13 +12,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from shortlist.certificates.verdict import Verdict
+from shortlist.errors import NothingToAsk
 from shortlist.estimate import fit
+from shortlist.facts import Facts, Questions
+from shortlist.ledger import empty_ledger
 from shortlist.pairs import Floats, Ints
 from shortlist.problem import Problem
 from shortlist.rules.rule import Memory, Rule
-from shortlist.tally import Tally, Vote, empty_tally
-from shortlist.tracking import hand_out, most_behind
+from shortlist.tally import Block, Tally, Vote, empty_tally
 
+PATIENCE = 200  # questions to try for a judge who must not see some pairs
 A_FEW = 4  # rounds of learning from votes out of turn: it is done again when they are settled
 Evidence = Any  # a certificate's own value; only the certificate looks inside
 
@@ -29,8 +32,17 @@ class Certificate(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def wants(self) -> frozenset[str]:
+        """Which of `mle` and `ledger` it reads."""
+        ...
+
+    @property
     def every(self) -> float:
         """Check again when the votes grew by this share."""
+        ...
+
+    def any_order(self, problem: Problem) -> bool:
+        """May answers count as they come in, or only in the order asked?"""
         ...
 
     def start(self, problem: Problem) -> Evidence:
@@ -38,12 +50,12 @@ class Certificate(Protocol):
         ...
 
     def check(
-        self, evidence: Evidence, problem: Problem, tally: Tally, theta_hat: Floats
+        self, evidence: Evidence, problem: Problem, facts: Facts, out: Questions | None = None
     ) -> tuple[Evidence, Verdict[int]]:
         """Is it enough? Cheap: made after every vote."""
         ...
 
-    def examine(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
+    def examine(self, evidence: Evidence, problem: Problem, facts: Facts, out: Questions | None = None) -> Verdict[int]:
         """All that can be said now: made when a person looks."""
         ...
 
@@ -56,84 +68,151 @@ class State:
     rule: Rule
     certificate: Certificate
     seed: int
-    tally: Tally
-    theta_hat: Floats
+    facts: Facts
     verdict: Verdict[int]
     memory: Memory
     evidence: Evidence
     checked: int  # votes at the last check
 
+    @property
+    def tally(self) -> Tally:
+        return self.facts.tally
+
+    @property
+    def theta_hat(self) -> Floats:
+        """The best estimate there is."""
+        return self.facts.theta
+
 
 def start(problem: Problem, rule: Rule, certificate: Certificate, seed: int = 0) -> State:
     """The state before the first vote."""
-    tally, theta = empty_tally(problem.n), np.zeros(problem.n)
-    evidence, verdict = certificate.check(certificate.start(problem), problem, tally, theta)
-    return State(problem, rule, certificate, seed, tally, theta, verdict, rule.start(problem), evidence, 0)
+    wanted = rule.wants | certificate.wants
+    mle = np.zeros(problem.n) if "mle" in wanted else None
+    facts = Facts(empty_tally(problem.n), mle, empty_ledger(problem) if "ledger" in wanted else None)
+    evidence, verdict = certificate.check(certificate.start(problem), problem, facts)
+    return State(problem, rule, certificate, seed, facts, verdict, rule.start(problem), evidence, 0)
 
 
-def ask(state: State, out: Sequence[int] = ()) -> int:
-    """The pair to show next; `out` are the pairs shown already and not answered yet."""
+def ask(state: State, out: Sequence[int] = (), avoid: frozenset[int] = frozenset()) -> int:
+    """The pair to show next; `out` are the pairs shown already and not answered yet, `avoid` those not to show."""
     waiting = np.asarray(out, dtype=np.int64)
-    return most_behind(state.rule.behind(state.memory, state.tally, waiting, 1))
+    for attempt in range(PATIENCE if avoid else 1):
+        rng = np.random.default_rng((state.seed, round(state.tally.votes) + len(out), 2, attempt))
+        pair = int(state.rule.questions(state.memory, state.facts, waiting, 1, rng)[0][0])
+        if pair not in avoid:
+            return pair
+        waiting = np.append(waiting, pair)
+    raise NothingToAsk("nothing that this judge may be shown is needed now; ask another judge, or later")
 
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
     """The pairs the next `size` questions go to, and how many each: for simulations that learn in blocks."""
-    return hand_out(state.rule.behind(state.memory, state.tally, np.empty(0, dtype=np.int64), size), size)
+    rng = np.random.default_rng((state.seed, round(state.tally.votes), 2))
+    return state.rule.questions(state.memory, state.facts, np.empty(0, dtype=np.int64), size, rng)
 
 
-def tell(state: State, vote: Vote) -> State:
+def bets(state: State, first: Ints, second: Ints) -> Floats:
+    """What is bet on the next votes, to be fixed when they are asked; 0 where nobody bets."""
+    return np.zeros(len(first)) if state.facts.ledger is None else state.facts.ledger.bets(first, second)
+
+
+def tell(state: State, vote: Vote, out: Questions | None = None) -> State:
     """The state after one more vote. A verdict once reached stays."""
     if state.verdict.done:
         return state
-    return _round(state, state.tally.add(state.problem.family, vote), 1)
+    return _round(state, _add(state, vote), 1, out)
 
 
-def tell_block(state: State, pairs: Ints, counts: Floats, sums: Floats) -> State:
+def tell_block(state: State, block: Block) -> State:
     """The state after a block of votes, learned from as if the estimate had stood still meanwhile."""
-    return _round(state, state.tally.add_block(pairs, counts, sums), round(float(counts.sum())))
+    tally, ledger = state.tally.add_block(state.problem.family, block), state.facts.ledger
+    if ledger is not None:
+        ledger = ledger.add(block, ledger.bets(block.first, block.second))
+    return _round(state, Facts(tally, state.facts.mle, ledger), round(float(block.counts.sum())), None)
+
+
+def withdraw(state: State, vote: Vote, out: Questions | None = None) -> State:
+    """The state after an undo, which may only weaken what is proved; see `Ledger.withdraw`."""
+    if state.verdict.done:
+        return state
+    ledger = state.facts.book.withdraw(*_as_block([vote]))
+    tally = state.tally.add(state.problem.family, vote, -1.0)
+    return check(_estimate(state, Facts(tally, state.facts.mle, ledger)), out)
+
+
+def check(state: State, out: Questions | None = None) -> State:
+    """The state with its verdict looked at again: what is out has changed."""
+    return state if state.verdict.done else _certify(state, round(state.tally.votes), out)
 
 
 def look_ahead(state: State, votes: Sequence[Vote]) -> State:
     """The state with votes that came out of turn: good for choosing questions, never for a verdict."""
     if not votes:
         return state
-    tally = reduce(lambda so_far, vote: so_far.add(state.problem.family, vote), votes, state.tally)
-    state = _estimate(state, tally)
-    rng, memory = np.random.default_rng((state.seed, round(tally.votes))), state.memory
+    facts = reduce(lambda so_far, vote: _add(replace(state, facts=so_far), vote), votes, state.facts)
+    state = _estimate(state, facts)
+    rng, memory = np.random.default_rng((state.seed, round(state.tally.votes))), state.memory
     for _ in votes[:A_FEW]:
-        memory = state.rule.learn(memory, state.problem, state.theta_hat, 1, rng)
+        memory = state.rule.learn(memory, state.problem, state.facts, 1, rng)
     return replace(state, memory=memory)
 
 
-def examine(state: State) -> Verdict[int]:
+def examine(state: State, out: Questions | None = None) -> Verdict[int]:
     """All that can be said now."""
     if state.verdict.done:
         return state.verdict
-    return state.certificate.examine(state.problem, state.tally, state.theta_hat)
+    verdict = state.certificate.examine(state.evidence, state.problem, state.facts, out)
+    return verdict if verdict.done else _hopeful(state, verdict)
 
 
-def _round(state: State, tally: Tally, rounds: int) -> State:
-    state, votes = _estimate(state, tally), round(tally.votes)
+def questions_out(votes: Sequence[Vote]) -> Questions | None:
+    """Questions that are out, for a certificate; None if there are none."""
+    return Questions(*_as_block(votes)) if votes else None
+
+
+def _as_block(votes: Sequence[Vote]) -> tuple[Block, Floats]:
+    ends = np.array([(vote.first, vote.second) for vote in votes], dtype=np.int64)
+    values = np.array([(vote.outcome, vote.bet) for vote in votes])
+    return Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes))), values[:, 1]
+
+
+def _add(state: State, vote: Vote) -> Facts:
+    facts, ledger = state.facts, state.facts.ledger
+    if ledger is not None:
+        ledger = ledger.add(*_as_block([vote]))
+    return Facts(facts.tally.add(state.problem.family, vote), facts.mle, ledger)
+
+
+def _round(state: State, facts: Facts, rounds: int, out: Questions | None) -> State:
+    state, votes = _estimate(state, facts), round(facts.tally.votes)
     if votes >= state.checked * (1 + state.certificate.every) or votes == state.problem.max_votes:
-        state = _certify(state, votes)
+        state = _certify(state, votes, out)
     return state if state.verdict.done else _learn(state, rounds)
 
 
-def _estimate(state: State, tally: Tally) -> State:
-    problem = state.problem
-    return replace(state, tally=tally, theta_hat=fit(problem.family, tally, problem.bound, state.theta_hat))
+def _estimate(state: State, facts: Facts) -> State:
+    if facts.mle is not None:
+        facts = facts._replace(mle=fit(state.problem.family, facts.tally, state.problem.bound, facts.mle))
+    return replace(state, facts=facts)
 
 
-def _certify(state: State, votes: int) -> State:
+def _certify(state: State, votes: int, out: Questions | None) -> State:
     problem, certificate = state.problem, state.certificate
-    evidence, verdict = certificate.check(state.evidence, problem, state.tally, state.theta_hat)
+    evidence, verdict = certificate.check(state.evidence, problem, state.facts, out)
     if not verdict.done and votes == problem.max_votes:
-        verdict = certificate.examine(problem, state.tally, state.theta_hat)
+        verdict = certificate.examine(evidence, problem, state.facts, out)
         verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
+    elif not verdict.done:
+        verdict = _hopeful(state, verdict)
     return replace(state, evidence=evidence, verdict=verdict, checked=votes)
+
+
+def _hopeful(state: State, verdict: Verdict[int]) -> Verdict[int]:
+    """With the rule's estimate of the votes to go, if it has one."""
+    left = state.rule.votes_left(state.memory, state.facts)
+    return verdict if left is None else replace(verdict, votes_left=left)
 
 
 def _learn(state: State, rounds: int) -> State:
     rng = np.random.default_rng((state.seed, round(state.tally.votes)))
-    return replace(state, memory=state.rule.learn(state.memory, state.problem, state.theta_hat, rounds, rng))
+    return replace(state, memory=state.rule.learn(state.memory, state.problem, state.facts, rounds, rng))

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from shortlist.checks import real, whole
 from shortlist.errors import BadProblem
 from shortlist.families import BradleyTerry, Family
+from shortlist.pairs import components, pair_ends
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Problem:
     bound: float = 10.0
     tolerance: float = 0.0
     max_votes: int | None = None
+    allowed: tuple[int, ...] | None = None  # numbers of the pairs that may be asked; None is all
 
     def __post_init__(self) -> None:
         if whole("the number of items", self.n, 0) < 2:
@@ -33,6 +37,8 @@ class Problem:
             raise BadProblem(f"tolerance is {self.tolerance}; it must be at least 0 and within the range of outcomes")
         if self.max_votes is not None:
             whole("max_votes", self.max_votes, 1)
+        if self.allowed is not None and components(self.n, *pair_ends(self.n, np.array(self.allowed, np.int64)))[0] > 1:
+            raise BadProblem("the allowed pairs do not connect all items, so no top k can ever be proved; allow more")
 
     @property
     def margin(self) -> float:

@@ -14,21 +14,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist import loop
-from shortlist.certificates.glr import Glr
+from shortlist.certificates import CERTIFICATES
 from shortlist.checks import real, whole
 from shortlist.errors import BadInstance, BadProblem
 from shortlist.instances import Instance, World
 from shortlist.pairs import Floats, Ints, all_pairs, pair_ends
 from shortlist.problem import Problem
-from shortlist.rules import RULES
+from shortlist.rules import RULES, default_rule
 from shortlist.rules.known import OnlineOracle, Oracle
 from shortlist.rules.oracle_tracking import OracleTracking
 from shortlist.rules.rule import Rule
-from shortlist.tally import Vote
+from shortlist.tally import Block, Vote
 from shortlist.threads import one_thread
 
 METHODS = (*RULES, "oracle", "online-oracle")
-DEFAULT_METHOD = "oracle-tracking"
+DEFAULT_METHOD = "bridge"
 LAZY_GROWTH = 0.001
 
 
@@ -100,7 +100,7 @@ def simulate(
     seed: int = 1,
     *,
     delta: float = 0.01,
-    rule: loop.Certificate | None = None,
+    rule: str | loop.Certificate | None = None,
     learner: OracleTracking | None = None,
     growth: float = LAZY_GROWTH,
     jobs: int = 1,
@@ -115,7 +115,7 @@ def simulate(
     largest utility, as far as the family goes. With jobs > 1 the calling script needs the usual
     `if __name__ == "__main__":` guard.
     """
-    certificate = Glr() if rule is None else rule
+    certificate = _certificate(method, rule)
     _check(method, runs, seed, growth, jobs)
     inner = OracleTracking() if learner is None else learner
     cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, inner)
@@ -132,6 +132,18 @@ def simulate(
     name = method if isinstance(method, str) else method.name
     ordered = tuple(finished[number] for number in range(runs))
     return Simulation(instance.name, instance.n, instance.k, delta, name, certificate.name, seed, growth, ordered)
+
+
+def _certificate(method: str | Rule, rule: str | loop.Certificate | None) -> loop.Certificate:
+    """By name or as it is; left out, bridge stops by `edges` and the paper's methods by `glr`."""
+    if rule is None:
+        rule = default_rule(method)
+    if not isinstance(rule, str):
+        return rule
+    if rule not in CERTIFICATES:
+        raise BadInstance(f"unknown rule {rule!r}; choose one of {', '.join(CERTIFICATES)}")
+    made: loop.Certificate = CERTIFICATES[rule]()
+    return made
 
 
 def _check(method: str | Rule, runs: int, seed: int, growth: float, jobs: int) -> None:
@@ -189,17 +201,17 @@ def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
 def _advance(state: loop.State, world: World, growth: float, rng: np.random.Generator) -> loop.State:
     family = state.problem.family
     if growth == 0:
-        i, j = (int(end) for end in pair_ends(state.problem.n, np.asarray(loop.ask(state))))
-        outcome = family.draw(rng, world.expected[[i], [j]], np.ones(1))
-        return loop.tell(state, Vote(i, j, float(outcome[0])))
+        first, second = (end[None] for end in pair_ends(state.problem.n, np.asarray(loop.ask(state))))
+        outcome, bet = family.draw(rng, world.expected[first, second], np.ones(1)), loop.bets(state, first, second)
+        return loop.tell(state, Vote(int(first[0]), int(second[0]), float(outcome[0]), float(bet[0])))
     votes = round(state.tally.votes)
     size = max(1, int(growth * votes))
     if state.problem.max_votes is not None:
         size = min(size, state.problem.max_votes - votes)
     pairs, counts = loop.ask_block(state, size)
     first, second = pair_ends(state.problem.n, pairs)
-    outcomes = family.draw(rng, world.expected[first, second], counts)
-    return loop.tell_block(state, pairs, counts, family.statistic(outcomes))
+    block = Block(first, second, family.draw(rng, world.expected[first, second], counts), counts)
+    return loop.tell_block(state, block.divided(*family.split(block.counts, block.outcome)))
 
 
 def is_right(world: World, problem: Problem, top: tuple[int, ...]) -> bool:

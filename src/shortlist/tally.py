@@ -28,11 +28,31 @@ from shortlist.pairs import (
 
 
 class Vote(NamedTuple):
-    """One answer: the outcome as seen from the item `first`."""
+    """One answer: the outcome as seen from the item `first`, and what was bet on it when it was asked."""
 
     first: int
     second: int
     outcome: float
+    bet: float = 0.0  # the log-odds (gaussian: the difference) expected then, from the side of `first`
+
+
+class Block(NamedTuple):
+    """Many votes at once, each row a pair seen from its first item, an outcome, and how many such votes."""
+
+    first: Ints
+    second: Ints
+    outcome: Floats
+    counts: Floats
+
+    def part(self, begin: int, end: int) -> "Block":
+        """Rows begin to end."""
+        here = slice(begin, end)
+        return Block(self.first[here], self.second[here], self.outcome[here], self.counts[here])
+
+    def divided(self, outcomes: Floats, often: Floats) -> "Block":
+        """The same pairs once for each row of `outcomes`, which happened `often`."""
+        ways = len(outcomes)
+        return Block(np.tile(self.first, ways), np.tile(self.second, ways), outcomes.ravel(), often.ravel())
 
 
 @dataclass(frozen=True)
@@ -71,15 +91,23 @@ class Tally:
             tally.__dict__["edges"] = self.edges
         return tally
 
-    def add(self, family: Family, vote: Vote) -> "Tally":
-        """The tally after one more vote."""
+    def add(self, family: Family, vote: Vote, count: float = 1.0) -> "Tally":
+        """The tally after one more vote, or with count=-1 without one that it has."""
         i, j = min(vote.first, vote.second), max(vote.first, vote.second)
         outcome = np.float64(vote.outcome)
         seen_from_i = outcome if vote.first == i else family.flip(np.asarray(outcome))
-        return self._add_one(i, j, 1.0, float(family.statistic(np.asarray(seen_from_i))))
+        return self._add_one(i, j, count, count * float(family.statistic(np.asarray(seen_from_i))))
 
-    def add_block(self, pairs: Ints, counts: Floats, sums: Floats) -> "Tally":
-        """The tally after many votes at once; `pairs` sorted and distinct, sums of T from the lower item's side."""
+    def add_block(self, family: Family, block: Block) -> "Tally":
+        """The tally after many votes at once."""
+        numbers = pair_numbers(self.n, block.first, block.second)
+        pairs, slots = np.unique(numbers, return_inverse=True)
+        seen = np.where(block.first < block.second, block.outcome, family.flip(block.outcome))
+        counts = node_sums(slots, block.counts, len(pairs))
+        return self._add_sums(pairs, counts, node_sums(slots, block.counts * family.statistic(seen), len(pairs)))
+
+    def _add_sums(self, pairs: Ints, counts: Floats, sums: Floats) -> "Tally":
+        """`pairs` sorted and distinct, sums of T from the lower item's side."""
         here, slots = self, np.searchsorted(self.pairs, pairs)
         if not (len(self.pairs) and np.array_equal(self.pairs.take(slots, mode="clip"), pairs)):
             merged = np.union1d(self.pairs, pairs)

@@ -1,7 +1,9 @@
 """When to stop, and what is then proved. Rules ask, certificates stop; any pair of them works together."""
 
 from collections.abc import Callable
+from typing import Any
 
+from shortlist.certificates.edges import Edges
 from shortlist.certificates.glr import Glr
 
-CERTIFICATES: dict[str, Callable[..., Glr]] = {"glr": Glr}
+CERTIFICATES: dict[str, Callable[..., Any]] = {"edges": Edges, "glr": Glr}

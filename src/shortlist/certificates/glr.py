@@ -15,6 +15,7 @@ from shortlist.certificates.verdict import Verdict
 from shortlist.checks import real
 from shortlist.errors import BadProblem
 from shortlist.estimate import Tie, log_likelihood, reverse
+from shortlist.facts import Facts, Questions
 from shortlist.pairs import Floats, boundary, laplacian, top_k
 from shortlist.problem import Problem
 from shortlist.resistance import Screen, screen
@@ -34,12 +35,17 @@ class Glr:
     lam: float = 0.1
     every: float = 0.0
     name: str = "glr"
+    wants: frozenset[str] = frozenset({"mle"})
 
     def __post_init__(self) -> None:
         if not real("lam", self.lam) > 0:
             raise BadProblem(f"lam is {self.lam}; the ridge of the threshold must be a positive number")
         if not real("every", self.every) >= 0:
             raise BadProblem(f"every is {self.every}; the checking interval is a share of the votes, 0 or more")
+
+    def any_order(self, problem: Problem) -> bool:
+        """Votes must be folded in the order asked."""
+        return False
 
     def start(self, problem: Problem) -> "Evidence | None":
         return None
@@ -59,9 +65,10 @@ class Glr:
         return float(np.log(factor.diagonal()).sum())
 
     def check(
-        self, evidence: "Evidence | None", problem: Problem, tally: Tally, theta_hat: Floats
+        self, evidence: "Evidence | None", problem: Problem, facts: Facts, out: Questions | None = None
     ) -> tuple["Evidence | None", Verdict[int]]:
         """Stop? One Z below beta ends the check, so the pair that was worst lately is tried first, then all."""
+        tally, theta_hat = facts.tally, facts.theta_hat
         if tally.groups is not None:
             return None, _open(problem, tally, theta_hat, 0.0, math.inf)
         level = -math.log(problem.delta) + self._ridge(theta_hat)
@@ -77,8 +84,11 @@ class Glr:
             return search.evidence(half_log_det), _open(problem, tally, theta_hat, lowest, threshold)
         return evidence, _certified(problem, tally, theta_hat, lowest, threshold)
 
-    def examine(self, problem: Problem, tally: Tally, theta_hat: Floats) -> Verdict[int]:
+    def examine(
+        self, evidence: "Evidence | None", problem: Problem, facts: Facts, out: Questions | None = None
+    ) -> Verdict[int]:
         """The verdict with nothing left out: every Z exact, the error bound now, who is certainly in or out."""
+        tally, theta_hat = facts.tally, facts.theta_hat
         if tally.groups is not None:
             return _open(problem, tally, theta_hat, 0.0, math.inf)
         slack = self.slack(problem, tally, theta_hat)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints
 from shortlist.problem import Problem
 from shortlist.rules.oracle_tracking import Memory, OracleTracking
-from shortlist.tally import Tally
-from shortlist.tracking import deficits
+from shortlist.tracking import deficits, hand_out
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,21 @@ class Oracle:
 
     w_star: Floats
     name: str = "oracle"
+    wants: frozenset[str] = frozenset()
 
     def start(self, problem: Problem) -> None:
         return None
 
-    def behind(self, memory: None, tally: Tally, out: Ints, size: int) -> Floats:
-        return deficits((tally.votes + len(out) + size) * self.w_star, tally, out)
+    def questions(
+        self, memory: None, facts: Facts, out: Ints, size: int, rng: np.random.Generator
+    ) -> tuple[Ints, Floats]:
+        asked = facts.tally.votes + len(out) + size
+        return hand_out(deficits(asked * self.w_star, facts.tally, out), size)
 
-    def learn(self, memory: None, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator) -> None:
+    def learn(self, memory: None, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> None:
+        return None
+
+    def votes_left(self, memory: None, facts: Facts) -> None:
         return None
 
 
@@ -39,14 +46,18 @@ class OnlineOracle:
     theta: Floats
     inner: OracleTracking = field(default_factory=OracleTracking)
     name: str = "online-oracle"
+    wants: frozenset[str] = frozenset()
 
     def start(self, problem: Problem) -> Memory:
         return self.inner.start(problem)
 
-    def behind(self, memory: Memory, tally: Tally, out: Ints, size: int) -> Floats:
-        return self.inner.behind(memory, tally, out, size)
+    def questions(
+        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
+    ) -> tuple[Ints, Floats]:
+        return self.inner.questions(memory, facts, out, size, rng)
 
-    def learn(
-        self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> Memory:
-        return self.inner.learn(memory, problem, self.theta, rounds, rng)
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
+        return self.inner.learn(memory, problem, facts._replace(mle=self.theta), rounds, rng)
+
+    def votes_left(self, memory: Memory, facts: Facts) -> None:
+        return None

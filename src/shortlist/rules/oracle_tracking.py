@@ -13,11 +13,12 @@ import numpy as np
 from shortlist.checks import real
 from shortlist.errors import BadProblem
 from shortlist.estimate import Projection, Tie, hold, project
+from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, boundary, n_pairs, pair_numbers
 from shortlist.problem import Problem
 from shortlist.resistance import screen
-from shortlist.tally import Tally, expected_tally
-from shortlist.tracking import deficits
+from shortlist.tally import expected_tally
+from shortlist.tracking import deficits, hand_out
 
 FEW, DRAWS = 4, 8  # a block of more rounds than FEW makes do with DRAWS projections a stride
 TRUST = 0.5  # nats that a weight may gain in one stride
@@ -96,6 +97,7 @@ class OracleTracking:
     gamma: float = 1 / 3
     gradient: Literal["sampled", "full"] = "sampled"
     name: str = "oracle-tracking"
+    wants: frozenset[str] = frozenset({"mle"})
 
     def __post_init__(self) -> None:
         if not 0 < real("alpha", self.alpha) < 1 or not 0 < real("gamma", self.gamma) < 1:
@@ -107,19 +109,23 @@ class OracleTracking:
         size = n_pairs(problem.n)
         return Memory(0, np.full(size, 1 / size), np.zeros(size), np.zeros(size), np.zeros(size), {})
 
-    def behind(self, memory: Memory, tally: Tally, out: Ints, size: int) -> Floats:
-        """P(t-1) + w~_t - N(t-1), with w~ counted once for every question from here to the last of `size`."""
-        ahead = round(tally.votes) - memory.rounds + len(out) + size
-        return deficits(memory.w_sum + ahead * self._mixed(memory.w, memory.rounds + ahead), tally, out)
+    def questions(
+        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
+    ) -> tuple[Ints, Floats]:
+        """Where P(t-1) + w~_t - N(t-1) is largest, w~ counted once for every question up to the last of `size`."""
+        ahead = round(facts.tally.votes) - memory.rounds + len(out) + size
+        w_sum = memory.w_sum + ahead * self._mixed(memory.w, memory.rounds + ahead)
+        return hand_out(deficits(w_sum, facts.tally, out), size)
 
-    def learn(
-        self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> Memory:
+    def votes_left(self, memory: Memory, facts: Facts) -> None:
+        return None
+
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
         """Both players play `rounds` rounds against this estimate: lines 7 to 11 of Algorithm 1."""
         play = self._best_response if self.gradient == "full" else self._sampled if rounds <= FEW else self._expected
         end = memory.rounds + rounds
         while memory.rounds < end:
-            game = _Boundary(problem, theta_hat, memory)
+            game = _Boundary(problem, facts.theta_hat, memory)
             memory = self._update(memory, game, play(memory, game, end - memory.rounds, rng))
         return memory
 

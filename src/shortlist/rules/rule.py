@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints
 from shortlist.problem import Problem
-from shortlist.tally import Tally
 
 Memory = Any  # a rule's own value; only the rule looks inside
 
@@ -19,17 +19,25 @@ class Rule(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def wants(self) -> frozenset[str]:
+        """Which of `mle` and `ledger` it reads."""
+        ...
 
     def start(self, problem: Problem) -> Memory:
         """Memory before the first vote."""
         ...
 
-    def behind(self, memory: Memory, tally: Tally, out: Ints, size: int) -> Floats:
-        """How much each pair wants one of the next `size` questions, given what is out already."""
+    def questions(
+        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
+    ) -> tuple[Ints, Floats]:
+        """The pairs the next `size` questions go to, and how many each; `out` are shown already."""
         ...
 
-    def learn(
-        self, memory: Memory, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator
-    ) -> Memory:
-        """Memory after `rounds` more votes (one, but for simulated blocks), theta_hat being the estimate now."""
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
+        """Memory after `rounds` more votes (one, but for simulated blocks)."""
+        ...
+
+    def votes_left(self, memory: Memory, facts: Facts) -> float | None:
+        """About how many votes are still needed; None if the rule cannot say."""
         ...

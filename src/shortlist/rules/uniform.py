@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, n_pairs
 from shortlist.problem import Problem
-from shortlist.tally import Tally
-from shortlist.tracking import deficits
+from shortlist.tracking import deficits, hand_out
 
 
 @dataclass(frozen=True)
@@ -15,12 +15,18 @@ class Uniform:
     """Ask the pair with the fewest votes."""
 
     name: str = "uniform"
+    wants: frozenset[str] = frozenset()
 
     def start(self, problem: Problem) -> None:
         return None
 
-    def behind(self, memory: None, tally: Tally, out: Ints, size: int) -> Floats:
-        return deficits(np.zeros(n_pairs(tally.n)), tally, out)
+    def questions(
+        self, memory: None, facts: Facts, out: Ints, size: int, rng: np.random.Generator
+    ) -> tuple[Ints, Floats]:
+        return hand_out(deficits(np.zeros(n_pairs(facts.tally.n)), facts.tally, out), size)
 
-    def learn(self, memory: None, problem: Problem, theta_hat: Floats, rounds: int, rng: np.random.Generator) -> None:
+    def learn(self, memory: None, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> None:
+        return None
+
+    def votes_left(self, memory: None, facts: Facts) -> None:
         return None

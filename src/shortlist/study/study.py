@@ -1,11 +1,12 @@
 """A study in memory: ask, tell, verdict.
 
-Answers may come in any order; votes are folded in the order *asked*. `_settled` has folded every question up to the
-oldest one still out, and it alone decides: how long an answer takes then cannot bias the verdict. `_ahead` also has
-the answers that came out of turn, and only chooses what to ask next.
+Answers may come in any order, and how long one takes must not bias the verdict. The `edges` certificate takes every
+answer as it comes and counts what is still out as lost. Others need the votes in the order asked: then `_settled` has
+folded every question up to the oldest one still out, and it alone decides; `_ahead` also has the answers that came out
+of turn, and only chooses what to ask next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
@@ -22,12 +23,16 @@ from shortlist.errors import (
     StudyDone,
     UnknownItem,
     UnknownQuestion,
+    VoidJudge,
 )
+from shortlist.facts import Questions
 from shortlist.pairs import pair_ends, pair_number
 from shortlist.problem import Problem
 from shortlist.rules.rule import Rule
 from shortlist.tally import Vote
 from shortlist.threads import one_thread
+
+Pairs = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Question:
     id: int
     first: str
     second: str
+    judge: str | None = None
+    bet: float = 0.0  # what the certificate bet on `first` when it was asked
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Answer:
     question: Question
     outcome: float | None = None
     closed: bool = False
+    undone: bool = False
 
 
 class Study:
@@ -61,6 +69,9 @@ class Study:
         self._settled = self._ahead = loop.start(problem, rule, certificate, seed)
         self._history: list[Answer] = []
         self._n_settled = 0
+        self._n_out: dict[int, None] = {}  # numbers of open questions, in the order asked
+        self._any_order = certificate.any_order(problem)
+        self._voided: set[str | None] = set()
         self._skipped: list[int] = []
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
 
@@ -68,38 +79,48 @@ class Study:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
 
     @overload
-    def ask(self) -> Question: ...
+    def ask(self, count: None = None, *, judge: str | None = None, avoid: Pairs = ()) -> Question: ...
     @overload
-    def ask(self, count: int) -> list[Question]: ...
-    def ask(self, count: int | None = None) -> Question | list[Question]:
+    def ask(self, count: int, *, judge: str | None = None, avoid: Pairs = ()) -> list[Question]: ...
+    def ask(
+        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = ()
+    ) -> Question | list[Question]:
         """The question to put to a judge next; with a count, a list of several to have out at once.
+
+        `avoid` are pairs of items that this judge must not be shown, such as their own work.
 
         Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for; a list is
         shorter where the budget ends.
         """
+        shunned = self._pair_numbers(avoid)
+        if judge in self._voided:
+            raise VoidJudge(str(judge))
         if count is None:
-            return self._ask_one()
-        questions = [self._ask_one()] if whole("count", count, 1) else []
+            return self._ask_one(judge, shunned)
+        questions = [self._ask_one(judge, shunned)] if whole("count", count, 1) else []
         while len(questions) < count:
             try:
-                questions.append(self._ask_one())
+                questions.append(self._ask_one(judge, shunned))
             except NothingToAsk:
                 break
         return questions
 
-    def _ask_one(self) -> Question:
+    def _ask_one(self, judge: str | None, avoid: frozenset[int]) -> Question:
         if self._settled.verdict.done:
             raise StudyDone(str(self._settled.verdict.reason))
         budget = self.problem.max_votes
         if budget is not None and len(self._history) - len(self._skipped) >= budget:
-            raise NothingToAsk(budget)
+            raise NothingToAsk(f"all {budget} votes of the budget are asked for; answer or skip what is out")
         out = [pair_number(self.problem.n, *self._ends(question)) for question in self.out]
-        pair = loop.ask(self._ahead, out + self._skipped)
-        i, j = (int(end) for end in pair_ends(self.problem.n, np.asarray(pair)))
-        number = len(self._history)
-        swap = np.random.default_rng((self.seed, number, 1)).random() < 0.5
-        first, second = (self.items[j], self.items[i]) if swap else (self.items[i], self.items[j])
-        self._history.append(Answer(Question(number, first, second)))
+        with one_thread():
+            pair = loop.ask(self._ahead, out + self._skipped, avoid)
+            i, j = (int(end) for end in pair_ends(self.problem.n, np.asarray(pair)))
+            number = len(self._history)
+            if np.random.default_rng((self.seed, number, 1)).random() < 0.5:
+                i, j = j, i
+            bet = float(loop.bets(self._ahead, np.array([i]), np.array([j]))[0])
+        self._history.append(Answer(Question(number, self.items[i], self.items[j], judge, bet)))
+        self._n_out[number] = None
         return self._history[-1].question
 
     def tell(
@@ -107,11 +128,36 @@ class Study:
     ) -> Verdict[str]:
         """Answer a question: tell(q, winner=q.first), tell(q, "tie") or tell(q, 0.75) from its first item's side.
 
-        The verdict waits for the oldest question that is out: tell or skip every question that was asked.
+        While questions are out the verdict is careful: tell or skip every question that was asked.
         """
         answer = self._open_question(question)
         value = self._outcome(answer.question, outcome, winner)
         return self._close(replace(answer, outcome=value, closed=True))
+
+    def undo(self, question: Question | int) -> Verdict[str]:
+        """Take an answer back. What it proved is gone, what it spoke against stays: an undo after a look at the
+        results can then never help an answer along. The pair may be asked again."""
+        number = question.id if isinstance(question, Question) else question
+        answer = self._known(number)
+        if answer.outcome is None or answer.undone:
+            raise UnknownQuestion(number)
+        if not self._any_order:
+            raise BadProblem(f"the {self._ahead.certificate.name} certificate cannot take votes back; rule='edges' can")
+        with one_thread():
+            state = loop.withdraw(self._ahead, self._vote(answer), self._waiting())
+        self._history[number] = replace(answer, undone=True)
+        self._settled = self._ahead = state
+        return self.verdict
+
+    def void(self, judge: str) -> Verdict[str]:
+        """Ask this judge nothing more, and take all their answers back as `undo` does."""
+        self._voided.add(judge)
+        for answer in [answer for answer in self._history if answer.question.judge == judge]:
+            if not answer.closed:
+                self.skip(answer.question)
+            elif answer.outcome is not None and not answer.undone:
+                self.undo(answer.question)
+        return self.verdict
 
     def skip(self, question: Question | int) -> Verdict[str]:
         """Close a question without a vote; its pair counts as asked."""
@@ -122,7 +168,7 @@ class Study:
 
     @property
     def verdict(self) -> Verdict[str]:
-        """The verdict by the stopping rule; cheap. Its error bound is 1 until it stops: see `examine`."""
+        """The verdict by the stopping rule; cheap. Its error bound may be some votes old: see `examine`."""
         state = self._settled
         if self._named is None or self._named[0] is not state.verdict:
             self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
@@ -131,17 +177,17 @@ class Study:
     def examine(self) -> Verdict[str]:
         """The verdict in full: error bound now, who is certainly in or out. May take a while for many items."""
         with one_thread():
-            return named(loop.examine(self._settled), self.items, self._settled.theta_hat)
+            return named(loop.examine(self._settled, self._waiting()), self.items, self._settled.theta_hat)
 
     @property
     def utilities(self) -> dict[str, float]:
-        """The estimate from all answers so far."""
+        """The estimate from all answers so far: maximum likelihood, or the planner's own where none is kept."""
         return dict(zip(self.items, map(float, self._ahead.theta_hat), strict=True))
 
     @property
     def out(self) -> list[Question]:
         """Questions asked and not closed, oldest first."""
-        return [answer.question for answer in self._history[self._n_settled :] if not answer.closed]
+        return [self._history[number].question for number in self._n_out]
 
     @property
     def history(self) -> list[Answer]:
@@ -150,6 +196,8 @@ class Study:
 
     def _close(self, answer: Answer) -> Verdict[str]:
         """Fold what can be folded; the study changes only once everything is computed."""
+        if self._any_order:
+            return self._close_now(answer)
         number, settled, n_settled = answer.question.id, self._settled, self._n_settled
         unsettled = self._history[n_settled:]
         unsettled[number - n_settled] = answer
@@ -158,8 +206,34 @@ class Study:
                 settled, n_settled = self._fold(settled, unsettled.pop(0)), n_settled + 1
             ahead = loop.look_ahead(settled, [vote for later in unsettled for vote in self._votes(later)])
         self._history[number] = answer
+        del self._n_out[number]
         self._settled, self._n_settled, self._ahead = settled, n_settled, ahead
         return self.verdict
+
+    def _close_now(self, answer: Answer) -> Verdict[str]:
+        number = answer.question.id
+        waiting = self._waiting(but=number)
+        with one_thread():
+            if answer.outcome is None:
+                state = loop.check(self._ahead, waiting)
+            else:
+                state = loop.tell(self._ahead, self._vote(answer), waiting)
+        self._history[number] = answer
+        del self._n_out[number]
+        self._settled = self._ahead = state
+        return self.verdict
+
+    def _waiting(self, but: int | None = None) -> Questions | None:
+        """What is out, for a certificate that counts it as lost."""
+        if not self._any_order:
+            return None
+        return loop.questions_out([self._vote(self._history[number]) for number in self._n_out if number != but])
+
+    def _vote(self, answer: Answer) -> Vote:
+        return Vote(*self._ends(answer.question), answer.outcome or 0.0, answer.question.bet)
+
+    def _pair_numbers(self, pairs: Pairs) -> frozenset[int]:
+        return frozenset(check_pairs(self.items, pairs)) if pairs else frozenset()
 
     def _fold(self, state: loop.State, answer: Answer) -> loop.State:
         for vote in self._votes(answer):
@@ -167,18 +241,22 @@ class Study:
         return state
 
     def _votes(self, answer: Answer) -> list[Vote]:
-        return [] if answer.outcome is None else [Vote(*self._ends(answer.question), answer.outcome)]
+        return [] if answer.outcome is None else [self._vote(answer)]
 
     def _ends(self, question: Question) -> tuple[int, int]:
         return self._number[question.first], self._number[question.second]
 
     def _open_question(self, question: Question | int) -> Answer:
-        number = question.id if isinstance(question, Question) else question
-        known = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(self._history)
-        if not known or (isinstance(question, Question) and question != self._history[number].question):
+        answer = self._known(question.id if isinstance(question, Question) else question)
+        if isinstance(question, Question) and question != answer.question:
+            raise UnknownQuestion(question.id)
+        if answer.closed:
+            raise AlreadyAnswered(answer.question.id)
+        return answer
+
+    def _known(self, number: int) -> Answer:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self._history):
             raise UnknownQuestion(number)
-        if self._history[number].closed:
-            raise AlreadyAnswered(number)
         return self._history[number]
 
     def _outcome(self, question: Question, outcome: Any, winner: str | None) -> float:
@@ -223,3 +301,14 @@ def check_items(items: Any) -> tuple[str, ...]:
     if "tie" in names:
         raise BadProblem("an item cannot be called 'tie': judges say that when they see no difference")
     return names
+
+
+def check_pairs(items: Sequence[str], pairs: Pairs) -> tuple[int, ...]:
+    """The numbers of pairs of items, in increasing order."""
+    number = {item: place for place, item in enumerate(items)}
+    found = set()
+    for first, second in pairs:
+        if first not in number or second not in number or first == second:
+            raise BadProblem(f"({first!r}, {second!r}) is no pair of two different items of this study")
+        found.add(pair_number(len(items), number[first], number[second]))
+    return tuple(sorted(found))

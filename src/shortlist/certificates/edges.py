@@ -1,0 +1,187 @@
+"""Our stopping rule: bets on direct comparisons that would be won too often only if the answer were right.
+
+Proved: error at most delta for any way of asking, if there is a set S* of k items that no outsider is expected to beat.
+No Bradley-Terry, no transitivity. Level log(k/delta), or log(n/delta) with a tolerance, which needs strong stochastic
+transitivity. Theorems and proofs: docs/guarantee.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.belief import Belief
+from shortlist.certificates.closure import Flags, Pull, absorb, certified, pull, starts, step
+from shortlist.certificates.grid import grid_accounts, grid_level
+from shortlist.certificates.verdict import Verdict
+from shortlist.facts import Facts, Questions
+from shortlist.ledger import REFRESH, Accounts, Ledger, empty_ledger
+from shortlist.pairs import top_k
+from shortlist.problem import Problem
+from shortlist.tally import Block
+
+REPORT = 0.05  # say again who is certain, and how certain, when the votes grew by this share
+BETS_SHARE = 0.5  # of a file's votes; the rest of the stake is on the grid, which does not mind how a file is sorted
+LEAST_LOG = -500.0  # no error bound smaller than its exponential is told apart
+GUARANTEE = "error at most {delta:g} if no outsider is expected to beat a member of the true top {k} (edge theorem)"
+TOLERANT = (
+    "with error at most {delta:g} no outsider beats a member with more than 0.5 + {tolerance:g}, under strong "
+    "stochastic transitivity (edge theorem with tolerance)"
+)
+
+
+def certify_votes(problem: Problem, votes: Block, counted: bool) -> tuple[Verdict[int], Ledger]:
+    """What votes in the order given prove; if `counted` they have none, and only the grid can judge them.
+
+    Bets stand still while the votes grow by 1 %, which makes them predictable and quick.
+    """
+    ledger, begin = empty_ledger(problem), 0
+    while begin < len(votes.first):
+        end = len(votes.first) if counted else begin + 1 + int(REFRESH * begin)
+        part = votes.part(begin, end)
+        ledger = ledger.add(part, np.zeros(len(part.first)) if counted else ledger.bets(part.first, part.second))
+        begin = end
+    kinds = (False, True) if problem.tolerance else (False,)
+    grids = [grid_accounts(problem, votes, tolerant) for tolerant in kinds]
+    chains = _Chains(problem, ledger.refresh(), grids, 0.0 if counted else BETS_SHARE)
+    return chains.verdict(round(ledger.votes), _open(problem)), chains.ledger
+
+
+class Evidence(NamedTuple):
+    """The last report, and how many votes it had."""
+
+    verdict: Verdict[int]
+    belief: Belief | None
+    reported: float
+
+
+@dataclass(frozen=True)
+class Edges:
+    """every: check again when votes grew by this share."""
+
+    every: float = 0.0
+    name: str = "edges"
+    wants: frozenset[str] = frozenset({"ledger"})
+
+    def any_order(self, problem: Problem) -> bool:
+        """Answers may count as they come: what is out is taken for lost. Not if a loss has no limit."""
+        return problem.family.win is not None
+
+    def start(self, problem: Problem) -> Evidence:
+        return Evidence(_open(problem), None, 0.0)
+
+    def check(
+        self, evidence: Evidence, problem: Problem, facts: Facts, out: Questions | None = None
+    ) -> tuple[Evidence, Verdict[int]]:
+        ledger = facts.book if out is None else facts.book.doubting(*out)
+        votes = round(ledger.votes)
+        if _may_be_enough(problem, ledger):
+            chains = _Chains(problem, ledger)
+            if chains.decide(problem.delta):
+                verdict = chains.verdict(votes, evidence.verdict)
+                return Evidence(verdict, ledger.belief, ledger.votes), verdict
+        if ledger.votes < (1 + REPORT) * evidence.reported and ledger.votes > 1:
+            return evidence, replace(evidence.verdict, votes=votes)
+        verdict = _Chains(problem, ledger).verdict(votes, evidence.verdict)
+        return Evidence(verdict, ledger.belief, ledger.votes), verdict
+
+    def examine(self, evidence: Evidence, problem: Problem, facts: Facts, out: Questions | None = None) -> Verdict[int]:
+        ledger = facts.book if out is None else facts.book.doubting(*out)
+        return _Chains(problem, ledger).verdict(round(ledger.votes), evidence.verdict)
+
+
+def level(problem: Problem, delta: float) -> float:
+    """What the evidence against an item must reach: log(k/delta), log(n/delta) with a tolerance."""
+    sides = problem.n if problem.tolerance else min(problem.k, problem.n - problem.k)
+    return math.log(sides / delta)
+
+
+def _may_be_enough(problem: Problem, ledger: Ledger) -> bool:
+    """A cheap condition that every stop meets: all but k items have enough evidence against them."""
+    if problem.tolerance:
+        return ledger.votes > 0
+    full = np.count_nonzero(ledger.inflow >= level(problem, problem.delta))
+    return bool(full >= problem.n - ledger.k)
+
+
+class _Chains:
+    """Whom the items that look best absorb, at any level."""
+
+    def __init__(self, problem: Problem, ledger: Ledger, grids: Sequence[Accounts] = (), share: float = 1.0) -> None:
+        """`share` of the stake is on the ledger's bets, the rest on the grids: plain and, if wanted, tolerant."""
+        self.problem, self.ledger, self.grids, self.share = problem, ledger, grids, share
+        self.top = top_k(ledger.belief.theta, ledger.k)  # on the ledger's side
+        self.inside = np.zeros(problem.n, dtype=np.bool_)
+        self.inside[self.top] = True
+        self.plain: Pull = pull(problem.n, ledger.accounts())
+        self.tolerant = pull(problem.n, ledger.accounts(tolerant=True)) if problem.tolerance else None
+
+    def absorbed(self, delta: float) -> Flags:
+        """A column for each of the top: all that it is proved not to be worse than, with error at most delta."""
+        plain = self._pulls(self.plain, 0, delta)
+        reached = absorb(plain, starts(self.problem.n, self.top))
+        if self.tolerant is None:
+            return reached
+        return absorb(plain, step(self._pulls(self.tolerant, 1, delta), reached))
+
+    def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[Pull, float]]:
+        pulls = [(bets, level(self.problem, delta * self.share))] if self.share else []
+        if self.grids:
+            pulls.append(
+                certified(self.problem.n, self.grids[kind], grid_level(self.problem, delta * (1 - self.share)))
+            )
+        return pulls
+
+    def decide(self, delta: float) -> bool:
+        """Does every item of the top absorb every item outside?"""
+        return bool(self.absorbed(delta)[~self.inside].all())
+
+    def error_bound(self) -> float:
+        """The smallest delta that decides, to a relative 1e-3, rounded up; 1 if there is none."""
+        if not self.decide(1.0):
+            return 1.0
+        high, low = 0.0, -1.0
+        while low > LEAST_LOG and self.decide(math.exp(low)):
+            high, low = low, 2 * low
+        while high - low > 1e-3:
+            middle = 0.5 * (high + low)
+            high, low = (middle, low) if self.decide(math.exp(middle)) else (high, middle)
+        return math.exp(high)
+
+    def verdict(self, votes: int, last: Verdict[int]) -> Verdict[int]:
+        problem, ledger = self.problem, self.ledger
+        bound = self.error_bound()
+        if self.decide(problem.delta):
+            bound = min(bound, problem.delta)  # which rounding must not hide
+        top = tuple(np.flatnonzero(self.inside != ledger.flipped).tolist())
+        if top == last.top:
+            bound = min(bound, last.error_bound)  # true once is true for ever, with the same probability
+        done = bound <= problem.delta
+        sure_in, sure_out = self._certain(problem.delta)
+        sure_in, sure_out = sure_in | set(last.certainly_in), sure_out | set(last.certainly_out)
+        undecided = tuple(i for i in range(problem.n) if i not in sure_in and i not in sure_out)
+        return Verdict(
+            done, "certified" if done else None, top, bound, tuple(sorted(sure_in)), tuple(sorted(sure_out)),
+            undecided, votes, 0.0 if done else last.votes_left, guarantee(problem),
+        )  # fmt: skip
+
+    def _certain(self, delta: float) -> tuple[set[int], set[int]]:
+        """Certainly in: absorbs n-k others. Certainly out: absorbed by k others. Within a tolerance nobody is."""
+        if self.problem.tolerance:
+            return set(), set()
+        absorbed, n, k = self.absorbed(delta), self.problem.n, self.ledger.k
+        best = set(self.top[absorbed.sum(axis=0) - 1 >= n - k].tolist())
+        rest = set(np.flatnonzero((absorbed.sum(axis=1) >= k) & ~self.inside).tolist())
+        return (rest, best) if self.ledger.flipped else (best, rest)
+
+
+def guarantee(problem: Problem) -> str:
+    form = TOLERANT if problem.tolerance else GUARANTEE
+    return form.format(delta=problem.delta, k=problem.k, tolerance=problem.tolerance)
+
+
+def _open(problem: Problem) -> Verdict[int]:
+    everyone = tuple(range(problem.n))
+    return Verdict(False, None, everyone[: problem.k], 1.0, (), (), everyone, 0, None, guarantee(problem))

@@ -1,0 +1,193 @@
+"""Bets on direct comparisons, and what they have won: the evidence behind the `edges` certificate.
+
+For every ordered pair (x, y) that was asked there is an account. Before each vote on the pair it bets on x if x is
+believed better, and its wealth is multiplied by a factor whose expectation is at most 1 unless x really is. The bet is
+fixed when the question is asked, so the order in which answers come back does not matter.
+
+With k > n/2 the ledger looks for the n-k worst: it sees every vote from the other side, and `k` is the smaller number.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.belief import Belief, nothing_known, refine
+from shortlist.pairs import Floats, Ints, node_sums, pair_ends, pair_numbers
+from shortlist.problem import Problem
+from shortlist.tally import Block
+
+REFRESH = 0.01  # form a new belief when the votes grew by this share
+PRIOR_VOTES = 50.0  # what other pairs say about a pair counts as so many votes of its own
+CASH = 0.1  # the share of an account that is never bet and cannot be lost
+LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
+WEIGHT, SUM, AHEAD, BEHIND, AHEAD_EPS, BEHIND_EPS = range(6)  # columns of the table
+
+
+class Accounts(NamedTuple):
+    """Log wealth of every ordered pair that was asked: `source` bets that it is better than `target`."""
+
+    source: Ints
+    target: Ints
+    wealth: Floats
+
+    def losses(self, n: int) -> Floats:
+        """What the losing accounts against each target lost together."""
+        return node_sums(self.target, np.maximum(-self.wealth, 0.0), n)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A value. `pairs` is sorted; the table has a row for each, seen from the pair's lower item."""
+
+    problem: Problem
+    pairs: Ints
+    table: Floats
+    inflow: Floats  # per item: sum of the log wealth of all accounts against it
+    belief: Belief
+    votes: float
+    believed: float  # votes when the belief was formed
+
+    @property
+    def flipped(self) -> bool:
+        return 2 * self.problem.k > self.problem.n
+
+    @property
+    def k(self) -> int:
+        return min(self.problem.k, self.problem.n - self.problem.k)
+
+    @property
+    def theta(self) -> Floats:
+        """What is believed of the items, in the world's own direction."""
+        return -self.belief.theta if self.flipped else self.belief.theta
+
+    @property
+    def decisive(self) -> float:
+        """The share of votes that were no ties."""
+        return float(self.table[:, WEIGHT].sum()) / self.votes if self.votes else 1.0
+
+    @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        return pair_ends(self.problem.n, self.pairs)
+
+    def accounts(self, tolerant: bool = False) -> Accounts:
+        """All accounts; the tolerant ones bet that the source is not worse by more than the tolerance."""
+        ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
+        first, second = self.ends
+        wealth = _with_cash(np.concatenate([self.table[:, ahead], self.table[:, behind]]))
+        return Accounts(np.concatenate([first, second]), np.concatenate([second, first]), wealth)
+
+    def look_up(self, first: Ints, second: Ints) -> Floats:
+        """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
+        numbers = pair_numbers(self.problem.n, first, second)
+        slots = np.minimum(np.searchsorted(self.pairs, numbers), max(len(self.pairs) - 1, 0))
+        rows = np.zeros((*numbers.shape, self.table.shape[1]))
+        if len(self.pairs):
+            known = self.pairs[slots] == numbers
+            rows[known] = self.table[slots[known]]
+        return rows
+
+    def wealth(self, source: Ints, target: Ints, tolerant: bool = False) -> Floats:
+        """Log wealth of accounts, 0 where nothing was bet."""
+        rows = self.look_up(source, target)
+        ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
+        return _with_cash(np.where(source < target, rows[..., ahead], rows[..., behind]))
+
+    def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
+        """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
+        family, belief, low, high = (
+            self.problem.family,
+            self.belief,
+            np.minimum(first, second),
+            np.maximum(first, second),
+        )
+        eta = belief.theta[low] - belief.theta[high]
+        if damped:
+            eta = family.damp(eta, belief.spread(low, high))
+        rows = self.look_up(low, high)
+        mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
+        return np.where(first < second, 1.0, -1.0) * family.natural(mean)
+
+    def bets(self, first: Ints, second: Ints) -> Floats:
+        """What to expect of the next votes, seen from their first items: to be fixed before the outcome is known."""
+        expected = self.expected(first, second, damped=True)
+        return -expected if self.flipped else expected
+
+    def add(self, block: Block, bets: Floats) -> "Ledger":
+        """After more votes, with the bets that stood when they were asked."""
+        rows = self._rows(block, bets)
+        ledger = self._with_rows(block, rows, float(block.counts.sum()))
+        return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
+
+    def withdraw(self, block: Block, bets: Floats) -> "Ledger":
+        """After an undo: the support these votes gave is gone, their opposition stays, so a look cannot help."""
+        rows = self._rows(block, bets)
+        rows[:, AHEAD:] = np.maximum(rows[:, AHEAD:], 0.0)
+        return self._with_rows(block, -rows, -float(block.counts.sum()))
+
+    def doubting(self, block: Block, bets: Floats) -> "Ledger":
+        """As if questions that are out were lost by both sides: what is proved then holds however they end."""
+        win = self.problem.family.win
+        assert win is not None  # a measured difference can be lost by any amount
+        ends = np.asarray([win, float(self.problem.family.flip(np.asarray(win)))])
+        worst = np.minimum(*(self._rows(block._replace(outcome=np.full(len(bets), end)), bets) for end in ends))
+        worst[:, :AHEAD] = 0.0
+        return self._with_rows(block, worst, 0.0)
+
+    def refresh(self) -> "Ledger":
+        """With a belief from all votes so far."""
+        first, second = self.ends
+        belief = refine(self.problem.family, self.belief, first, second, self.table[:, WEIGHT], self.table[:, SUM])
+        return replace(self, belief=belief, believed=self.votes)
+
+    def _rows(self, block: Block, bets: Floats) -> Floats:
+        """What each row of the block adds to its pair's row of the table."""
+        family, margin = self.problem.family, np.asarray(self.problem.margin)
+        turned = (block.first > block.second) != self.flipped
+        outcome = np.where(turned, family.flip(block.outcome), block.outcome)
+        bet = np.where(turned, -bets, bets)
+        weight, total = family.decisive(outcome)
+        other = family.flip(outcome)
+        columns = [weight, total]
+        for null in (np.zeros(()), -margin)[: self.table.shape[1] // 2 - 1]:
+            columns += [family.log_factor(np.maximum(bet, null), null, outcome)]
+            columns += [family.log_factor(np.maximum(-bet, null), null, other)]
+        return np.stack(columns, axis=1) * block.counts[:, None]
+
+    def _with_rows(self, block: Block, rows: Floats, votes: float) -> "Ledger":
+        numbers = pair_numbers(self.problem.n, block.first, block.second)
+        ledger = self._with_pairs(numbers)
+        table, inflow = ledger.table.copy(), self.inflow.copy()
+        slots = np.searchsorted(ledger.pairs, numbers)
+        np.add.at(table, slots, rows)
+        touched = np.unique(slots)
+        low, high = pair_ends(self.problem.n, ledger.pairs[touched])
+        change = _with_cash(table[touched]) - _with_cash(ledger.table[touched])
+        np.add.at(inflow, high, change[:, AHEAD])
+        np.add.at(inflow, low, change[:, BEHIND])
+        heir = replace(ledger, table=table, inflow=inflow, votes=self.votes + votes)
+        if ledger.pairs is self.pairs and "ends" in self.__dict__:
+            heir.__dict__["ends"] = self.ends
+        return heir
+
+    def _with_pairs(self, numbers: Ints) -> "Ledger":
+        slots = np.searchsorted(self.pairs, numbers)
+        if len(self.pairs) and np.array_equal(self.pairs.take(slots, mode="clip"), numbers):
+            return self
+        pairs = np.union1d(self.pairs, numbers)
+        table = np.zeros((len(pairs), self.table.shape[1]))
+        table[np.searchsorted(pairs, self.pairs)] = self.table
+        return replace(self, pairs=pairs, table=table)
+
+
+def _with_cash(bet: Floats) -> Floats:
+    """Log wealth of accounts that keep a share in cash and bet the rest."""
+    return np.logaddexp(LOG_CASH, LOG_STAKE + bet)
+
+
+def empty_ledger(problem: Problem) -> Ledger:
+    columns = 6 if problem.tolerance else 4
+    belief = nothing_known(problem.family, problem.n)
+    return Ledger(problem, np.empty(0, np.int64), np.zeros((0, columns)), np.zeros(problem.n), belief, 0.0, 0.0)

@@ -1,0 +1,70 @@
+"""The default way of asking: fill the cheapest certificate that the votes so far suggest.
+
+Each comparison of the plan is asked with a chance that grows like the square root of the votes it still needs: in
+proportion to them, cheap comparisons that would correct a wrong order starve; cheapest first wastes votes whenever the
+plan changes.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.belief import Belief
+from shortlist.facts import Facts
+from shortlist.pairs import Floats, Ints, node_sums, pair_number
+from shortlist.problem import Problem
+from shortlist.rules.plan import Plan, make_plan
+
+
+class Memory(NamedTuple):
+    """The plan, and the belief it was made for."""
+
+    plan: Plan | None
+    belief: Belief | None
+
+
+@dataclass(frozen=True)
+class Bridge:
+    name: str = "bridge"
+    wants: frozenset[str] = frozenset({"ledger"})
+
+    def start(self, problem: Problem) -> Memory:
+        return Memory(None, None)
+
+    def questions(
+        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
+    ) -> tuple[Ints, Floats]:
+        plan = memory.plan or make_plan(facts.book, rng)
+        chances = _chances(plan, out)
+        if not len(chances):
+            return np.array([pair_number(facts.tally.n, *plan.line)]), np.array([float(size)])
+        if size == 1:
+            ladder = chances.cumsum()
+            slot = int(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"))
+            return plan.pairs[[min(slot, len(ladder) - 1)]], np.ones(1)
+        counts = rng.multinomial(size, chances / chances.sum())
+        asked = np.flatnonzero(counts)
+        order = asked[np.argsort(plan.pairs[asked])]
+        return plan.pairs[order], counts[order].astype(np.float64)
+
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
+        """A new plan for each new belief."""
+        if memory.plan is not None and memory.belief is facts.book.belief:
+            return memory
+        return Memory(make_plan(facts.book, rng), facts.book.belief)
+
+    def votes_left(self, memory: Memory, facts: Facts) -> float | None:
+        plan = memory.plan
+        return None if plan is None else float(plan.costs.sum()) / max(facts.book.decisive, 1e-3)
+
+
+def _chances(plan: Plan, out: Ints) -> Floats:
+    if not len(out) or not len(plan.pairs):
+        return np.sqrt(plan.costs)
+    order = np.argsort(plan.pairs)
+    slots = np.minimum(np.searchsorted(plan.pairs[order], out), len(order) - 1)
+    hits = plan.pairs[order][slots] == out
+    waiting = node_sums(order[slots[hits]], np.ones(int(hits.sum())), len(order))
+    left = np.maximum(plan.costs - waiting, 0.0)
+    return np.sqrt(left if left.any() else plan.costs)

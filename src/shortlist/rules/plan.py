@@ -1,0 +1,112 @@
+"""The cheapest set of direct comparisons that would prove the believed top k.
+
+A few items just above the line and a few just below it are the bridgehead: all comparisons across it, one spoke from
+each other top item to a bridgehead item on its side, and enough from the bridgehead below to each other outsider. Any
+such set is a certificate once every comparison in it is won. All of it is seen from the ledger's side.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.certificates.edges import level
+from shortlist.ledger import Ledger
+from shortlist.pairs import Floats, Ints, pair_numbers
+
+HEAD = 12  # a bridgehead has at most so many items on each side
+JITTER = 1e-6  # puts items of which nothing is known in a fresh order each time
+LEAST_ETA = 0.02  # closer items cost as much as at this difference
+DOUBT = 0.5  # and as much as at so many standard errors of it, or a tie that is none draws all questions
+LEARNING = 1.0  # nats that a bettor loses while learning how much to bet
+
+
+class Plan(NamedTuple):
+    """Pairs still to ask, and about how many votes each needs."""
+
+    pairs: Ints
+    costs: Floats
+    line: tuple[int, int]  # the believed last in and first out
+
+
+class _Prices:
+    """What comparisons cost, in votes."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger, self.problem = ledger, ledger.problem
+        self.allowed = None if self.problem.allowed is None else np.array(self.problem.allowed)
+        self.level = level(self.problem, self.problem.delta)
+        self.losses = ledger.accounts().losses(self.problem.n)
+        self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
+
+    def rates(self, source: Ints, target: Ints, across: bool) -> Floats:
+        """Nats that one vote is expected to bring to source's account against target; 0 for a forbidden pair."""
+        null = -self.problem.margin if across else 0.0
+        doubt = np.sqrt(self.ledger.belief.spread(source, target))
+        eta = np.maximum(self.ledger.expected(source, target, damped=False), null + LEAST_ETA + DOUBT * doubt)
+        rates = self.problem.family.divergence(eta, np.full_like(eta, null))
+        if self.allowed is None:
+            return rates
+        return np.where(np.isin(pair_numbers(self.problem.n, source, target), self.allowed), rates, 0.0)
+
+    def gains(self, source: Ints, target: Ints, across: bool) -> Floats:
+        return np.maximum(self.ledger.wealth(source, target, across and self.problem.tolerance > 0), 0.0)
+
+    def votes(self, gains: Floats, target: Ints, rates: Floats, across: bool) -> Floats:
+        """How many more votes until the gains against target are enough."""
+        net = gains - (self.tolerant_losses if across else self.losses)[target]
+        missing = np.where(net >= self.level, 0.0, self.level + LEARNING - net)
+        with np.errstate(divide="ignore"):
+            return np.where(missing > 0, missing / np.where(missing > 0, rates, 1.0), 0.0)
+
+
+def make_plan(ledger: Ledger, rng: np.random.Generator) -> Plan:
+    """The plan of least total cost over all sizes of the bridgehead."""
+    n, k = ledger.problem.n, ledger.k
+    order = np.argsort(-(ledger.belief.theta + JITTER * rng.standard_normal(n)), kind="stable")
+    above, below = order[:k][::-1], order[k:]  # both from the line outwards
+    upper, lower = above[:HEAD], below[:HEAD]
+    prices = _Prices(ledger)
+    across = _across(prices, upper, lower)
+    to_head = _spokes_above(prices, above, upper)
+    from_head, sources = _spokes_below(prices, below, lower)
+    cheapest = np.minimum.accumulate(to_head, axis=1)
+    spokes_above = np.array([cheapest[x:, x - 1].sum() for x in range(1, len(upper) + 1)])
+    spokes_below = np.array([from_head[y - 1, y:].sum() for y in range(1, len(lower) + 1)])
+    totals = across.cumsum(axis=0).cumsum(axis=1) + spokes_above[:, None] + spokes_below
+    x, y = (int(size) + 1 for size in np.unravel_index(np.argmin(totals), totals.shape))
+    ends = [
+        (np.repeat(upper[:x], y), np.tile(lower[:y], x), across[:x, :y].ravel()),
+        (above[x:], upper[to_head[x:, :x].argmin(axis=1)], cheapest[x:, x - 1]),
+        (lower[sources[y - 1, y:]], below[y:], from_head[y - 1, y:]),
+    ]
+    first, second, costs = (np.concatenate(parts) for parts in zip(*ends, strict=True))
+    line = (int(below[0]), int(above[0])) if ledger.flipped else (int(above[0]), int(below[0]))
+    needed = (costs > 0) & np.isfinite(costs)
+    return Plan(pair_numbers(n, first[needed], second[needed]), costs[needed], line)
+
+
+def _across(prices: _Prices, upper: Ints, lower: Ints) -> Floats:
+    source, target = np.meshgrid(upper, lower, indexing="ij")
+    rates = prices.rates(source, target, across=True)
+    return prices.votes(prices.gains(source, target, across=True), target, rates, across=True)
+
+
+def _spokes_above(prices: _Prices, above: Ints, upper: Ints) -> Floats:
+    """From each top item to each item of the bridgehead; infinite to itself."""
+    source, target = np.meshgrid(above, upper, indexing="ij")
+    apart = np.where(source == target, (target + 1) % prices.problem.n, target)
+    votes = prices.votes(
+        prices.gains(source, apart, across=False), apart, prices.rates(source, apart, across=False), across=False
+    )
+    return np.where(source == target, np.inf, votes)
+
+
+def _spokes_below(prices: _Prices, below: Ints, lower: Ints) -> tuple[Floats, Ints]:
+    """To each outsider from the first 1, 2, ... of the bridgehead together: votes, and which of them asks best."""
+    source, target = np.meshgrid(lower, below, indexing="ij")
+    apart = np.where(source == target, (source + 1) % prices.problem.n, source)
+    known = np.where(source == target, 0.0, prices.gains(apart, target, across=False))
+    rates = np.where(source == target, 0.0, prices.rates(apart, target, across=False))
+    best = np.maximum.accumulate(rates, axis=0)
+    place = np.maximum.accumulate(np.where(rates == best, np.arange(len(lower))[:, None], 0), axis=0)
+    return prices.votes(known.cumsum(axis=0), target, best, across=False), place
