@@ -22,7 +22,7 @@ def run_json(*arguments):
 
 def test_help_lists_every_command():
     text = run("--help").stdout
-    for command in ("demo", "oracle", "simulate", "certify"):
+    for command in ("demo", "oracle", "simulate", "certify", "replay"):
         assert command in text
         assert "--json" in run(command, "--help").stdout
     assert run("--version").stdout.startswith("shortlist ")
@@ -45,7 +45,7 @@ def test_simulate():
     assert found["correct"] == 3
     assert found["mean_comparisons"] == pytest.approx(sum(r["comparisons"] for r in found["runs"]) / 3)
     assert all(r["correct"] is True for r in found["runs"])
-    assert found["method"] == "oracle-tracking"
+    assert found["method"] == "bridge"
     assert run_json(*arguments, "--jobs", "1")["mean_comparisons"] == found["mean_comparisons"]
     assert "3 of 3" in run(*arguments).stdout
 
@@ -92,7 +92,7 @@ def test_ctrl_c_is_quick_and_says_so():
 def test_demo_ends_in_a_verdict():
     found = run_json("demo")
     assert found["done"] is True
-    assert found["top"] == ["reason then check", "three examples", "step by step"]
+    assert set(found["top"]) == {"reason then check", "three examples", "step by step"}
 
 
 @pytest.mark.parametrize(

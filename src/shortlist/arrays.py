@@ -14,7 +14,7 @@ from shortlist.errors import BadProblem
 from shortlist.facts import Facts
 from shortlist.families import Family, make_family
 from shortlist.ledger import Ledger
-from shortlist.pairs import Floats
+from shortlist.pairs import Floats, pair_ends
 from shortlist.problem import Problem
 from shortlist.rules.plan import make_plan
 from shortlist.tally import Block, tally_votes
@@ -73,6 +73,28 @@ def certify(
         facts = Facts(tally, estimate.fit(speaks, tally, bound))
         certificate: loop.Certificate = Glr(lam) if rule == "glr" else CERTIFICATES[rule]()
         return certificate.examine(certificate.start(problem), problem, facts)
+
+
+def ask_next(
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    k: int,
+    delta: float = 0.05,
+    weight: ArrayLike | None = None,
+    n: int | None = None,
+    family: str | Family = "bradley-terry",
+    sigma: float = 1.0,
+    tolerance: float = 0.0,
+) -> list[tuple[int, int, float]]:
+    """The pairs that would complete a proof most cheaply and about how many votes each needs, the most first."""
+    speaks = make_family(family, sigma)
+    size = tally_votes(speaks, first, second, outcome, weight, n).n
+    problem = Problem(size, k, delta, speaks, tolerance=tolerance)
+    with one_thread():
+        plan = make_plan(certify_edges(problem, first, second, outcome, weight)[1], np.random.default_rng(0))
+    ends = zip(*(end.tolist() for end in pair_ends(size, plan.pairs)), plan.costs.tolist(), strict=True)
+    return sorted(ends, key=lambda row: -row[2])
 
 
 def certify_edges(

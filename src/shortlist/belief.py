@@ -11,7 +11,8 @@ from scipy.linalg import lapack
 from shortlist.families import Family
 from shortlist.pairs import Floats, Ints, edge_codes, laplacian, node_sums
 
-RIDGE = 1.2  # of the log-posterior, in units of the family's variance bound: utilities of about +-1.8 in log-odds
+RIDGE = 1.2  # first guess of 1/(spread of utilities)^2, in units of the family's variance bound: +-1.8 in log-odds
+RIDGES = 0.25, 50.0  # how far the votes may move that guess
 DENSE = 300  # beyond, matrices of n x n are avoided and items are taken as independent
 STEPS, LONGEST, CLOSE = 8, 2.0, 1e-3
 
@@ -35,7 +36,7 @@ def nothing_known(family: Family, n: int) -> Belief:
 
 def refine(family: Family, belief: Belief, first: Ints, second: Ints, weights: Floats, sums: Floats) -> Belief:
     """The belief from these votes, started at an older one: Newton, or conjugate gradients inside for many items."""
-    n, ridge, theta = len(belief.theta), RIDGE * family.variance_bound, belief.theta
+    n, ridge, theta = len(belief.theta), _ridge(family, belief), belief.theta
     solve = _dense if n <= DENSE else _sparse
     for _ in range(STEPS):
         moments = family.moments(theta[first] - theta[second])
@@ -47,6 +48,13 @@ def refine(family: Family, belief: Belief, first: Ints, second: Ints, weights: F
         if longest < CLOSE:
             break
     return Belief(theta, variances, covariance)
+
+
+def _ridge(family: Family, belief: Belief) -> float:
+    """The prior precision that the older belief itself suggests: empirical Bayes, one step."""
+    first_guess = RIDGE * family.variance_bound
+    suggested = len(belief.theta) / float((belief.theta**2).sum() + belief.variances.sum())
+    return min(max(suggested, RIDGES[0] * first_guess), RIDGES[1] * first_guess)
 
 
 def _dense(

@@ -43,6 +43,11 @@ class Family(Protocol):
         ...
 
     @property
+    def tolerance_unit(self) -> float:
+        """A tolerance that everybody would call large."""
+        ...
+
+    @property
     def win(self) -> float | None:
         """The outcome when the first item simply wins; None if a vote must be measured."""
         ...
@@ -117,6 +122,7 @@ class BradleyTerry:
     variance_bound: float = 0.25
     max_bound: float = 15.0  # there a vote is certain to 13 digits; beyond, doubles run out
     max_tolerance: float = 0.5
+    tolerance_unit: float = 0.5
     win: float | None = 1.0
     tie: float = 0.5
 
@@ -201,6 +207,10 @@ class Gaussian:
     @property
     def variance_bound(self) -> float:
         return self.sigma**-2
+
+    @property
+    def tolerance_unit(self) -> float:
+        return self.sigma
 
     def log_partition(self, eta: Floats) -> Floats:
         return eta**2 / (2 * self.sigma**2)

@@ -11,11 +11,29 @@ import numpy as np
 
 from shortlist.checks import whole
 from shortlist.errors import BadInstance, TieAtTheLine
+from shortlist.estimate import fit
 from shortlist.families import BradleyTerry, Family
-from shortlist.pairs import Floats, top_k
+from shortlist.pairs import Floats, Ints, n_pairs, pair_ends, pair_numbers, top_k
+from shortlist.tally import Block, tally_votes
 
 TINY_GAP = 1e-6  # a smaller gap is a tie, as it is for the oracle
 MAX_DRAWS = 100_000  # of worlds without a clear line, before giving up
+
+
+class Recording(NamedTuple):
+    """Recorded outcomes seen from the lower item, pair after pair; the p-th has those from ends[p-1] to ends[p]."""
+
+    pairs: Ints
+    ends: Ints
+    outcomes: Floats
+
+    def votes(self, rng: np.random.Generator, numbers: Ints, first: Ints, second: Ints, counts: Floats) -> Block:
+        """Recorded votes drawn with replacement."""
+        often = counts.astype(np.int64)
+        slots = np.repeat(np.searchsorted(self.pairs, numbers), often)
+        begin = np.concatenate([[0], self.ends])[slots]
+        drawn = self.outcomes[begin + (rng.random(len(slots)) * (self.ends[slots] - begin)).astype(np.int64)]
+        return Block(np.repeat(first, often), np.repeat(second, often), drawn, np.ones(len(drawn)))
 
 
 class World(NamedTuple):
@@ -24,6 +42,25 @@ class World(NamedTuple):
     expected: Floats
     top: tuple[int, ...]
     theta: Floats | None
+    recording: Recording | None = None
+
+    def votes(self, rng: np.random.Generator, family: Family, first: Ints, second: Ints, counts: Floats) -> Block:
+        """That many fresh votes on each pair, first < second; recorded ones are drawn with replacement."""
+        if self.recording is None:
+            return _drawn(rng, family, first, second, self.expected[first, second], counts)
+        numbers = pair_numbers(len(self.expected), first, second)
+        known = np.isin(numbers, self.recording.pairs)
+        played = self.recording.votes(rng, numbers[known], first[known], second[known], counts[known])
+        if known.all():
+            return played
+        gaps = ~known
+        means = self.expected[first[gaps], second[gaps]]
+        return played.joined(_drawn(rng, family, first[gaps], second[gaps], means, counts[gaps]))
+
+
+def _drawn(rng: np.random.Generator, family: Family, first: Ints, second: Ints, means: Floats, counts: Floats) -> Block:
+    sums = family.draw(rng, means, counts)
+    return Block(first, second, sums, counts).divided(*family.split(counts, sums))
 
 
 class Instance(Protocol):
@@ -180,6 +217,49 @@ class Sst:
             wins[i, i + width] = rng.uniform(low, np.minimum(low + self.band, 1.0))
             wins[i + width, i] = 1 - wins[i, i + width]
         return wins
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A file of votes as a world: asking a pair draws one of its recorded votes. `top` is what all of them say.
+
+    With `fill`, a pair that has no votes is answered by the utilities fitted to the file; else it may not be asked."""
+
+    first: Ints
+    second: Ints
+    outcome: Floats
+    n: int
+    k: int
+    family: Family = field(default_factory=BradleyTerry)
+    fill: bool = True
+    name: str = "recorded"
+    fixed: bool = True
+
+    def __post_init__(self) -> None:
+        check_size(self.n, self.k)
+
+    @property
+    def recorded_pairs(self) -> tuple[int, ...]:
+        """The pairs that have votes."""
+        return tuple(np.unique(pair_numbers(self.n, self.first, self.second)).tolist())
+
+    @property
+    def allowed(self) -> tuple[int, ...] | None:
+        """The pairs that may be asked; None is all."""
+        return None if self.fill or len(self.recorded_pairs) == n_pairs(self.n) else self.recorded_pairs
+
+    def draw(self, rng: np.random.Generator) -> World:
+        numbers = pair_numbers(self.n, self.first, self.second)
+        seen = np.where(self.first < self.second, self.outcome, self.family.flip(self.outcome))
+        order = np.argsort(numbers, kind="stable")
+        pairs, counts = np.unique(numbers, return_counts=True)
+        theta = fit(self.family, tally_votes(self.family, self.first, self.second, self.outcome, n=self.n), 10.0)
+        expected = self.family.expect(np.subtract.outer(theta, theta))
+        low, high = pair_ends(self.n, pairs)
+        means = np.add.reduceat(seen[order], np.concatenate([[0], counts.cumsum()[:-1]])) / counts
+        expected[low, high], expected[high, low] = means, self.family.flip(means)
+        recording = Recording(pairs, counts.cumsum(), seen[order])
+        return World(expected, tuple(map(int, top_k(theta, self.k))), None, recording)
 
 
 def check_size(n: int, k: int) -> None:

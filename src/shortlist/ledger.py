@@ -20,7 +20,7 @@ from shortlist.problem import Problem
 from shortlist.tally import Block
 
 REFRESH = 0.01  # form a new belief when the votes grew by this share
-PRIOR_VOTES = 50.0  # what other pairs say about a pair counts as so many votes of its own
+PRIOR_VOTES = 150.0  # what other pairs say about a pair counts as so many votes of its own
 CASH = 0.1  # the share of an account that is never bet and cannot be lost
 LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
 WEIGHT, SUM, AHEAD, BEHIND, AHEAD_EPS, BEHIND_EPS = range(6)  # columns of the table
@@ -135,6 +135,11 @@ class Ledger:
         worst = np.minimum(*(self._rows(block._replace(outcome=np.full(len(bets), end)), bets) for end in ends))
         worst[:, :AHEAD] = 0.0
         return self._with_rows(block, worst, 0.0)
+
+    def tolerating(self, tolerance: float) -> "Ledger":
+        """As if this tolerance had just been set: nothing is bet on it yet."""
+        table = np.pad(self.table[:, :AHEAD_EPS], ((0, 0), (0, 2)))
+        return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table)
 
     def refresh(self) -> "Ledger":
         """With a belief from all votes so far."""

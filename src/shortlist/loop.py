@@ -6,7 +6,7 @@ same state and the same next question. No input or output, no clock, no hidden r
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,7 +86,7 @@ class State:
 
 def start(problem: Problem, rule: Rule, certificate: Certificate, seed: int = 0) -> State:
     """The state before the first vote."""
-    wanted = rule.wants | certificate.wants
+    wanted = (rule.wants | certificate.wants) or {"mle"}  # something must put the items in order
     mle = np.zeros(problem.n) if "mle" in wanted else None
     facts = Facts(empty_tally(problem.n), mle, empty_ledger(problem) if "ledger" in wanted else None)
     evidence, verdict = certificate.check(certificate.start(problem), problem, facts)
@@ -107,7 +107,7 @@ def ask(state: State, out: Sequence[int] = (), avoid: frozenset[int] = frozenset
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
     """The pairs the next `size` questions go to, and how many each: for simulations that learn in blocks."""
-    rng = np.random.default_rng((state.seed, round(state.tally.votes), 2))
+    rng = np.random.default_rng((state.seed, round(state.tally.votes), 2, 0))
     return state.rule.questions(state.memory, state.facts, np.empty(0, dtype=np.int64), size, rng)
 
 
@@ -153,7 +153,7 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
     state = _estimate(state, facts)
     rng, memory = np.random.default_rng((state.seed, round(state.tally.votes))), state.memory
     for _ in votes[:A_FEW]:
-        memory = state.rule.learn(memory, state.problem, state.facts, 1, rng)
+        memory = state.rule.learn(memory, state.problem, state.facts, 1, lambda: rng)
     return replace(state, memory=memory)
 
 
@@ -214,5 +214,6 @@ def _hopeful(state: State, verdict: Verdict[int]) -> Verdict[int]:
 
 
 def _learn(state: State, rounds: int) -> State:
-    rng = np.random.default_rng((state.seed, round(state.tally.votes)))
-    return replace(state, memory=state.rule.learn(state.memory, state.problem, state.facts, rounds, rng))
+    dice = partial(np.random.default_rng, (state.seed, round(state.tally.votes)))
+    memory = state.rule.learn(state.memory, state.problem, state.facts, rounds, dice)
+    return state if memory is state.memory else replace(state, memory=memory)

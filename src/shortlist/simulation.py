@@ -24,7 +24,7 @@ from shortlist.rules import RULES, default_rule
 from shortlist.rules.known import OnlineOracle, Oracle
 from shortlist.rules.oracle_tracking import OracleTracking
 from shortlist.rules.rule import Rule
-from shortlist.tally import Block, Vote
+from shortlist.tally import Vote
 from shortlist.threads import one_thread
 
 METHODS = (*RULES, "oracle", "online-oracle")
@@ -179,7 +179,7 @@ def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
     rng = np.random.default_rng(seed)
     with one_thread():
         sorted_world = cell.instance.draw(rng)
-        order = rng.permutation(cell.instance.n)
+        order = rng.permutation(cell.instance.n) if sorted_world.recording is None else np.arange(cell.instance.n)
         world = _shuffled(sorted_world, order)
         problem = _problem(cell, world)
         rule = _make_rule(cell, sorted_world, world, order)
@@ -202,22 +202,24 @@ def _advance(state: loop.State, world: World, growth: float, rng: np.random.Gene
     family = state.problem.family
     if growth == 0:
         first, second = (end[None] for end in pair_ends(state.problem.n, np.asarray(loop.ask(state))))
-        outcome, bet = family.draw(rng, world.expected[first, second], np.ones(1)), loop.bets(state, first, second)
-        return loop.tell(state, Vote(int(first[0]), int(second[0]), float(outcome[0]), float(bet[0])))
+        block, bet = world.votes(rng, family, first, second, np.ones(1)), loop.bets(state, first, second)
+        outcome = float(block.outcome @ block.counts)
+        return loop.tell(state, Vote(int(first[0]), int(second[0]), outcome, float(bet[0])))
     votes = round(state.tally.votes)
     size = max(1, int(growth * votes))
     if state.problem.max_votes is not None:
         size = min(size, state.problem.max_votes - votes)
     pairs, counts = loop.ask_block(state, size)
     first, second = pair_ends(state.problem.n, pairs)
-    block = Block(first, second, family.draw(rng, world.expected[first, second], counts), counts)
-    return loop.tell_block(state, block.divided(*family.split(block.counts, block.outcome)))
+    return loop.tell_block(state, world.votes(rng, family, first, second, counts))
 
 
 def is_right(world: World, problem: Problem, top: tuple[int, ...]) -> bool:
     """Does no outsider beat a member of the answer by more than the tolerance?"""
     rest = np.setdiff1d(np.arange(problem.n), top)
     even = float(problem.family.expect(np.zeros(1))[0])
+    if world.recording is not None and not problem.tolerance:
+        return top == world.top  # chance may make recorded votes contradict each other
     return bool(np.all(world.expected[np.ix_(rest, np.array(top))] <= even + problem.tolerance + 1e-12))
 
 
@@ -225,7 +227,7 @@ def _shuffled(world: World, order: Ints) -> World:
     """Item a of the new world is item order[a] of the old: position must not help a rule that breaks ties."""
     top = tuple(map(int, np.flatnonzero(np.isin(order, world.top))))
     theta = None if world.theta is None else world.theta[order]
-    return World(world.expected[np.ix_(order, order)], top, theta)
+    return World(world.expected[np.ix_(order, order)], top, theta, world.recording)
 
 
 def _problem(cell: _Cell, world: World) -> Problem:
@@ -234,7 +236,10 @@ def _problem(cell: _Cell, world: World) -> Problem:
     if bound <= largest:
         raise BadProblem(f"a utility of this instance is {largest:g}, which is not inside the bound {bound:g}")
     size = cell.instance
-    return Problem(size.n, size.k, cell.delta, size.family, bound, cell.tolerance, cell.max_votes)
+    allowed = getattr(size, "allowed", None)
+    if allowed is not None and cell.method != "bridge":
+        raise BadInstance(f"method {cell.method} asks all pairs, but some have no votes here; use --method bridge")
+    return Problem(size.n, size.k, cell.delta, size.family, bound, cell.tolerance, cell.max_votes, allowed)
 
 
 def _make_rule(cell: _Cell, sorted_world: World, world: World, order: Ints) -> Rule:

@@ -49,6 +49,12 @@ class Block(NamedTuple):
         here = slice(begin, end)
         return Block(self.first[here], self.second[here], self.outcome[here], self.counts[here])
 
+    def joined(self, other: "Block") -> "Block":
+        """These rows, then the other's."""
+        first, second = np.concatenate([self.first, other.first]), np.concatenate([self.second, other.second])
+        outcome = np.concatenate([self.outcome, other.outcome])
+        return Block(first, second, outcome, np.concatenate([self.counts, other.counts]))
+
     def divided(self, outcomes: Floats, often: Floats) -> "Block":
         """The same pairs once for each row of `outcomes`, which happened `often`."""
         ways = len(outcomes)

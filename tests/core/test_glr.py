@@ -7,6 +7,7 @@ import shortlist
 from shortlist.certificates.glr import Glr
 from shortlist.errors import BadInput
 from shortlist.estimate import fit
+from shortlist.facts import Facts
 from shortlist.families import BradleyTerry, make_family
 from shortlist.pairs import boundary
 from shortlist.problem import Problem
@@ -21,7 +22,7 @@ def test_reference_statistics_and_threshold(case):
     problem = Problem(case["n"], case["k"], 0.05, family, case["R"])
     theta_hat = fit(family, tally, case["R"])
     assert Glr(case["lam"]).slack(problem, tally, theta_hat) == pytest.approx(case["beta_slack"], abs=1e-6)
-    verdict = Glr(case["lam"]).examine(problem, tally, theta_hat)
+    verdict = Glr(case["lam"]).examine(None, problem, Facts(tally, theta_hat))
     assert verdict.statistic == pytest.approx(min(case["Z"].values()), abs=1e-6)
     assert verdict.threshold == pytest.approx(math.log(20) + case["beta_slack"], abs=1e-6)
 
@@ -51,8 +52,8 @@ def test_check_and_examine_agree_on_stopping():
         family = BradleyTerry()
         tally = tally_votes(family, first, second, outcome, w)
         problem = Problem(4, 2, 0.05, family)
-        theta_hat = fit(family, tally, 10.0)
-        (_, quick), full = Glr().check(None, problem, tally, theta_hat), Glr().examine(problem, tally, theta_hat)
+        facts = Facts(tally, fit(family, tally, 10.0))
+        (_, quick), full = Glr().check(None, problem, facts), Glr().examine(None, problem, facts)
         assert quick.done == full.done == (full.statistic >= full.threshold)
         if not quick.done:
             assert full.statistic <= quick.statistic + 1e-9 < quick.threshold + 1e-9
@@ -62,16 +63,19 @@ def test_more_evidence_and_a_laxer_delta_never_hurt():
     bounds = []
     for weight in (110, 130, 150, 170):
         first, second, outcome, w = clear_votes(weight)
-        bounds.append(shortlist.certify(first, second, outcome, k=2, delta=0.05, weight=w).error_bound)
+        bounds.append(shortlist.certify(first, second, outcome, k=2, rule="glr", delta=0.05, weight=w).error_bound)
     assert bounds == sorted(bounds, reverse=True)
     first, second, outcome, w = clear_votes(150)
-    done = [shortlist.certify(first, second, outcome, k=2, delta=delta, weight=w).done for delta in (1e-9, 0.01, 0.5)]
+    done = [
+        shortlist.certify(first, second, outcome, k=2, rule="glr", delta=delta, weight=w).done
+        for delta in (1e-9, 0.01, 0.5)
+    ]
     assert done == sorted(done)
 
 
 def test_done_means_error_bound_at_most_delta():
     first, second, outcome, w = clear_votes(250)
-    verdict = shortlist.certify(first, second, outcome, k=2, delta=0.01, weight=w)
+    verdict = shortlist.certify(first, second, outcome, k=2, rule="glr", delta=0.01, weight=w)
     assert verdict.done
     assert verdict.reason == "certified"
     assert verdict.error_bound <= 0.01
@@ -81,7 +85,7 @@ def test_done_means_error_bound_at_most_delta():
 
 def test_far_items_are_certain_before_near_ones():
     first, second = np.triu_indices(4, 1)
-    verdict = shortlist.certify(first, second, [0.8, 0.95, 0.99, 0.55, 0.9, 0.9], k=2, weight=[60] * 6)
+    verdict = shortlist.certify(first, second, [0.8, 0.95, 0.99, 0.55, 0.9, 0.9], k=2, rule="glr", weight=[60] * 6)
     assert not verdict.done
     assert verdict.certainly_in == (0,)
     assert verdict.certainly_out == (3,)
@@ -92,12 +96,12 @@ def test_far_items_are_certain_before_near_ones():
 def test_a_tolerance_helps_at_a_tie():
     first, second = np.triu_indices(3, 1)
     votes = first, second, [0.9, 0.9, 0.5]
-    assert not shortlist.certify(*votes, k=2, weight=[500] * 3).done
-    assert shortlist.certify(*votes, k=2, weight=[500] * 3, tolerance=0.2).done
+    assert not shortlist.certify(*votes, k=2, rule="glr", weight=[500] * 3).done
+    assert shortlist.certify(*votes, k=2, rule="glr", weight=[500] * 3, tolerance=0.2).done
 
 
 def test_unconnected_items_are_never_certified():
-    verdict = shortlist.certify([0, 2], [1, 3], [1.0, 1.0], k=2, weight=[1e6, 1e6])
+    verdict = shortlist.certify([0, 2], [1, 3], [1.0, 1.0], k=2, rule="glr", weight=[1e6, 1e6])
     assert not verdict.done
     assert verdict.error_bound == 1.0
 
@@ -106,9 +110,9 @@ def test_relabelling_and_swapping_sides_relabel_the_verdict():
     rng = np.random.default_rng(8)
     first, second, outcome = random_votes(rng, 6, 900, 1.2)
     order = rng.permutation(6)
-    plain = shortlist.certify(first, second, outcome, k=2)
-    moved = shortlist.certify(order[first], order[second], outcome, k=2)
-    swapped = shortlist.certify(second, first, 1 - outcome, k=2)
+    plain = shortlist.certify(first, second, outcome, k=2, rule="glr")
+    moved = shortlist.certify(order[first], order[second], outcome, k=2, rule="glr")
+    swapped = shortlist.certify(second, first, 1 - outcome, k=2, rule="glr")
     assert moved.statistic == pytest.approx(plain.statistic) == pytest.approx(swapped.statistic)
     assert moved.threshold == pytest.approx(plain.threshold) == pytest.approx(swapped.threshold)
     assert sorted(order[list(plain.top)]) == list(moved.top)
@@ -123,20 +127,20 @@ def test_bad_options_are_refused():
         with pytest.raises(BadInput):
             shortlist.certify([0], [1], [1.0], **options)
     with pytest.raises(BadInput, match="tolerance"):
-        shortlist.certify([0], [1], [1.0], k=1, tolerance=0.5)
+        shortlist.certify([0], [1], [1.0], k=1, rule="glr", tolerance=0.5)
     with pytest.raises(BadInput, match="tolerance"):
-        shortlist.certify([0], [1], [1.0], k=1, tolerance=-0.1)
+        shortlist.certify([0], [1], [1.0], k=1, rule="glr", tolerance=-0.1)
 
 
 def test_many_items_on_the_box_prove_nothing_and_break_nothing():
     a = np.arange(100)
-    verdict = shortlist.certify(np.r_[a, a], np.r_[a + 100, (a + 1) % 100 + 100], np.ones(200), k=1, n=200)
+    verdict = shortlist.certify(np.r_[a, a], np.r_[a + 100, (a + 1) % 100 + 100], np.ones(200), k=1, rule="glr", n=200)
     assert verdict.error_bound == 1.0
 
 
 def test_with_a_tolerance_no_single_item_is_certain():
     votes = [0, 1, 0] * 400, [1, 2, 2] * 400, [0.5, 1, 1] * 400
-    verdict = shortlist.certify(*votes, k=1, tolerance=0.2)
+    verdict = shortlist.certify(*votes, k=1, rule="glr", tolerance=0.2)
     assert verdict.done
     assert verdict.certainly_in == verdict.certainly_out == ()
     assert "no outsider better by 0.2" in verdict.guarantee

@@ -78,7 +78,8 @@ def test_lazy_blocks_agree_with_round_by_round():
     """Two-sample test at the default growth, on runs long enough for blocks to matter."""
     instance = equally_spaced(6, 2, 0.25, BradleyTerry())
     exact, lazy = (
-        simulate(instance, runs=30, seed=seed, delta=0.01, growth=g, jobs=2) for seed, g in ((1, 0), (2, 0.001))
+        simulate(instance, "oracle-tracking", runs=30, seed=seed, delta=0.01, growth=g, jobs=2)
+        for seed, g in ((1, 0), (2, 0.001))
     )
     assert exact.correct == lazy.correct == 30
     assert np.median(counts(lazy)) > 2000

@@ -6,7 +6,7 @@ import pytest
 from shortlist.errors import BadOutcome, BadVotes
 from shortlist.families import BradleyTerry, Gaussian
 from shortlist.pairs import n_pairs
-from shortlist.tally import Vote, empty_tally, tally_votes
+from shortlist.tally import Block, Vote, empty_tally, tally_votes
 
 from ..conftest import random_votes
 
@@ -24,10 +24,9 @@ def test_one_by_one_in_bulk_and_in_blocks_agree(family):
     for vote in zip(first.tolist(), second.tolist(), outcome.tolist(), strict=True):
         single = single.add(family, Vote(*vote))
     bulk = tally_votes(family, first, second, outcome, n=6)
-    halves = [tally_votes(family, first[part], second[part], outcome[part], n=6) for part in (slice(40), slice(40, 80))]
-    joined = empty_tally(6)
-    for half in halves:
-        joined = joined.add_block(half.pairs, half.counts, half.sums)
+    block, joined = Block(first, second, outcome, np.ones(80)), empty_tally(6)
+    for begin in (0, 40):
+        joined = joined.add_block(family, block.part(begin, begin + 40))
     assert same(single, bulk)
     assert same(joined, bulk)
     assert bulk.votes == 80

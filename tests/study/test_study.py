@@ -55,7 +55,7 @@ def test_the_loop_of_the_readme():
 def test_the_order_of_answers_does_not_matter(seed, size, order):
     def run(shuffle):
         rng = np.random.default_rng(seed)
-        study = shortlist.create_study(ITEMS, k=2, delta=1e-6, seed=5)
+        study = shortlist.create_study(ITEMS, k=2, delta=1e-6, seed=5, method="oracle-tracking")
         for _ in range(4):
             questions = study.ask(size)
             answers = [(q, float(wins(q.first, q.second, rng))) for q in questions]
@@ -69,7 +69,7 @@ def test_the_order_of_answers_does_not_matter(seed, size, order):
 
 
 def test_questions_out_are_spread_and_sides_are_fair():
-    study = shortlist.create_study([f"i{i}" for i in range(8)], k=3)
+    study = shortlist.create_study([f"i{i}" for i in range(8)], k=3, method="oracle-tracking")
     questions = study.ask(28)
     assert len({frozenset((q.first, q.second)) for q in questions}) == 28
     first_is_lower = sum(int(q.first[1:]) < int(q.second[1:]) for q in questions + study.ask(372))
@@ -79,7 +79,7 @@ def test_questions_out_are_spread_and_sides_are_fair():
 
 def test_only_what_is_settled_decides():
     """A verdict waits for the oldest question that is out: slow answers cannot bias it."""
-    study = shortlist.create_study(["a", "b"], k=1, delta=0.3)
+    study = shortlist.create_study(["a", "b"], k=1, delta=0.3, method="oracle-tracking")
     oldest = study.ask()
     for _ in range(60):
         question = study.ask()
@@ -92,7 +92,7 @@ def test_only_what_is_settled_decides():
 
 
 def test_a_skipped_question_counts_for_nothing():
-    plain, skipping = (shortlist.create_study(ITEMS, k=2, seed=3) for _ in range(2))
+    plain, skipping = (shortlist.create_study(ITEMS, k=2, seed=3, method="oracle-tracking") for _ in range(2))
     plain.tell(plain.ask(), 1.0)
     first = skipping.ask()
     skipping.skip(skipping.ask())
@@ -262,7 +262,7 @@ def test_a_judge_that_raises_is_named():
 def test_questions_go_on_while_the_oldest_is_out():
     """The answers out of turn steer the questions, without end and without repeating one pair."""
     rng = np.random.default_rng(3)
-    study = shortlist.create_study(ITEMS, k=2, delta=0.2)
+    study = shortlist.create_study(ITEMS, k=2, delta=0.2, method="oracle-tracking")
     study.ask()
     pairs = set()
     for number in range(250):

@@ -5,5 +5,6 @@ from typing import Any
 
 from shortlist.certificates.edges import Edges
 from shortlist.certificates.glr import Glr
+from shortlist.certificates.posterior import Posterior
 
-CERTIFICATES: dict[str, Callable[..., Any]] = {"edges": Edges, "glr": Glr}
+CERTIFICATES: dict[str, Callable[..., Any]] = {"edges": Edges, "glr": Glr, "posterior": Posterior}

@@ -1,8 +1,8 @@
 """Our stopping rule: bets on direct comparisons that would be won too often only if the answer were right.
 
 Proved: error at most delta for any way of asking, if there is a set S* of k items that no outsider is expected to beat.
-No Bradley-Terry, no transitivity. Level log(k/delta), or log(n/delta) with a tolerance, which needs strong stochastic
-transitivity. Theorems and proofs: docs/guarantee.md.
+No Bradley-Terry, no transitivity. Level log(k/delta), or log(2n/delta) with a tolerance, which needs strong
+stochastic transitivity. Theorems and proofs: docs/guarantee.md.
 """
 
 import math
@@ -93,8 +93,8 @@ class Edges:
 
 
 def level(problem: Problem, delta: float) -> float:
-    """What the evidence against an item must reach: log(k/delta), log(n/delta) with a tolerance."""
-    sides = problem.n if problem.tolerance else min(problem.k, problem.n - problem.k)
+    """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance."""
+    sides = 2 * problem.n if problem.tolerance else min(problem.k, problem.n - problem.k)
     return math.log(sides / delta)
 
 

@@ -42,6 +42,6 @@ def _average(log_wealth: list[Floats]) -> Floats:
 
 
 def grid_level(problem: Problem, delta: float) -> float:
-    """What one account must reach: log(k(n-k)/delta), with a tolerance log(n(n-1)/2/delta)."""
+    """What one account must reach: log(k(n-k)/delta), with a tolerance log(n(n-1)/delta) for accounts of two kinds."""
     n, k = problem.n, problem.k
-    return math.log((n * (n - 1) / 2 if problem.tolerance else k * (n - k)) / delta)
+    return math.log((n * (n - 1) if problem.tolerance else k * (n - k)) / delta)

@@ -15,7 +15,8 @@ class Verdict(Generic[Item]):
     """The answer so far. Items are numbers in the core and names in a study.
 
     `error_bound` is an anytime bound: for any level a fixed beforehand, the chance of ever showing a wrong set
-    with a bound of at most a is itself at most a. It rests on `guarantee`.
+    with a bound of at most a is itself at most a (posterior: on average over its prior, when one stops at it).
+    It rests on `guarantee`.
     """
 
     done: bool
@@ -30,6 +31,11 @@ class Verdict(Generic[Item]):
     guarantee: str
     statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
     threshold: float | None = None  # glr: beta; while not done, at most beta
+
+    def says_the_same(self, other: "Verdict[Item]") -> bool:
+        """Is only the number of votes another, as far as can be seen at a glance?"""
+        same = self.top is other.top and self.undecided is other.undecided and self.done == other.done
+        return same and (self.statistic, self.error_bound) == (other.statistic, other.error_bound)
 
     def __str__(self) -> str:
         size = len(self.certainly_in) + len(self.certainly_out) + len(self.undecided)

@@ -19,6 +19,7 @@ app.command()(demo)
 app.command()(commands.certify)
 app.command()(commands.oracle)
 app.command()(commands.simulate)
+app.command()(commands.replay)
 
 
 def _version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""The commands that compute: certify, oracle, simulate."""
+"""The commands that compute: certify, oracle, simulate, replay."""
 
 import math
 import os
@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from shortlist.cli.output import console, print_json, progress_bar
-from shortlist.errors import BadProblem
+from shortlist.errors import BadProblem, BadVotes
 
 
 class FamilyName(StrEnum):
@@ -18,7 +18,9 @@ class FamilyName(StrEnum):
 
 
 class RuleName(StrEnum):
+    edges = "edges"
     glr = "glr"
+    posterior = "posterior"
 
 
 class Gradient(StrEnum):
@@ -32,6 +34,9 @@ SIGMA = typer.Option(1.0, help="Gaussian: noise of a difference.")
 K = typer.Option(..., "-k", help="How many items are wanted.")
 DELTA = typer.Option(0.05, help="Allowed probability of a wrong answer.")
 LAM = typer.Option(0.1, help="Ridge of the glr threshold; leave it unless you know better.")
+METHOD = typer.Option("bridge", help="bridge, oracle-tracking, track-and-stop, uniform, oracle or online-oracle.")
+RULE = typer.Option(None, help="When to stop; left out, edges for bridge and glr for the paper's methods.")
+SCALE = typer.Option(1.5, help="posterior: spread of utilities thought likely.")
 TOLERANCE = typer.Option(0.0, help="How much better an outsider may be, in win probability.")
 
 
@@ -39,7 +44,7 @@ def certify(
     votes: Path = typer.Argument(..., help="CSV file, e.g. first,second,outcome or model_a,model_b,winner."),
     k: int = K,
     delta: float = DELTA,
-    rule: RuleName = typer.Option(RuleName.glr, help="Which certificate."),
+    rule: RuleName = typer.Option(RuleName.edges, help="Which certificate."),
     family: FamilyName = FAMILY,
     sigma: float = SIGMA,
     bound: float = typer.Option(10.0, help="Largest utility thought possible."),
@@ -63,11 +68,16 @@ def certify(
     )
     theta = arrays.fit(*columns, table.weight, size, family.value, bound, sigma)
     shown = named(verdict, table.items, theta)
+    asks = (
+        [] if verdict.done else arrays.ask_next(*columns, k, delta, table.weight, size, family.value, sigma, tolerance)
+    )
+    next_pairs = [[table.items[i], table.items[j], votes] for i, j, votes in asks]
     if as_json:
         utilities = dict(zip(table.items, map(float, theta), strict=True))
-        return print_json({**vars(shown), "delta": delta, "k": k, "utilities": utilities})
+        return print_json({**vars(shown), "delta": delta, "k": k, "utilities": utilities, "ask_next": next_pairs})
     counts = np.bincount(table.first, table.weight, size) + np.bincount(table.second, table.weight, size)
     _show_verdict(shown, table.items, theta, counts)
+    _show_next(next_pairs)
 
 
 def _show_verdict(verdict: Any, items: tuple[str, ...], theta: Any, counts: Any) -> None:
@@ -77,8 +87,8 @@ def _show_verdict(verdict: Any, items: tuple[str, ...], theta: Any, counts: Any)
         out.print("  Some items were never compared with the others, directly or in a chain: nothing can be proved.")
     elif not verdict.done:
         left = verdict.votes_left or math.inf
-        more = f"about {left:,.0f} more votes at this rate" if left < 1e7 else "too close to tell; try a --tolerance"
-        out.print(f"  Evidence {verdict.statistic / verdict.threshold:.0%} of what is needed: {more}.")
+        more = f"About {left:,.0f} more votes, well placed" if left < 1e7 else "Too close to tell; try a --tolerance"
+        out.print(f"  {more}.")
     out.print(f"  Guarantee: {verdict.guarantee}.\n")
     marks = dict.fromkeys(verdict.certainly_in, "in") | dict.fromkeys(verdict.certainly_out, "out")
     width = max(len("item"), *map(len, items))
@@ -87,6 +97,15 @@ def _show_verdict(verdict: Any, items: tuple[str, ...], theta: Any, counts: Any)
         if place == len(verdict.top):
             out.print("  " + "-" * (width + 28))
         out.print(f"  {items[i]:<{width}}  {theta[i]:+7.2f}  {counts[i]:>7,.0f}  {marks.get(items[i], '')}".rstrip())
+
+
+def _show_next(pairs: list[list[Any]]) -> None:
+    if pairs:
+        console().print("\n  To ask next, with about how many votes each still needs:")
+    for first, second, votes in pairs[:8]:
+        console().print(f"    {first} against {second}: {votes:,.0f}")
+    if len(pairs) > 8:
+        console().print(f"    and {len(pairs) - 8} more pairs")
 
 
 def oracle(
@@ -133,8 +152,8 @@ def simulate(
     gap: float = typer.Option(0.1, help="equally-spaced: step between utilities."),
     p: float = typer.Option(0.6, help="constant: win probability of the better item."),
     delta: float = typer.Option(0.01, help="Allowed probability of a wrong answer."),
-    method: str = typer.Option("oracle-tracking", help="oracle-tracking, uniform, oracle or online-oracle."),
-    rule: RuleName = typer.Option(RuleName.glr, help="When to stop."),
+    method: str = METHOD,
+    rule: RuleName = RULE,
     runs: int = typer.Option(20, help="How many runs."),
     seed: int = typer.Option(1, help="Seed; the same seed gives the same runs."),
     jobs: int = typer.Option(None, min=1, help="Processes; all cores if left out. Results do not depend on it."),
@@ -143,7 +162,8 @@ def simulate(
     gamma: float = typer.Option(1 / 3, help="oracle-tracking: forced exploration t^-gamma."),
     gradient: Gradient = typer.Option(Gradient.sampled, help="oracle-tracking: one sampled pair, or the exact one."),
     lam: float = LAM,
-    every: float = typer.Option(0.0, help="Check for a stop when votes grew by this share."),
+    scale: float = SCALE,
+    every: float = typer.Option(None, help="Check for a stop when votes grew by this share."),
     tolerance: float = TOLERANCE,
     max_votes: int = typer.Option(None, help="Vote budget of a run."),
     family: FamilyName = FAMILY,
@@ -152,7 +172,6 @@ def simulate(
     as_json: bool = JSON,
 ) -> None:
     """Play a method against a known world and count its comparisons."""
-    from shortlist.certificates.glr import Glr
     from shortlist.families import make_family
     from shortlist.io.instances import make_instance
     from shortlist.rules.oracle_tracking import OracleTracking
@@ -161,22 +180,38 @@ def simulate(
     world = make_instance(instance, k, n, gap, p, make_family(family.value, sigma))
     learner = OracleTracking(alpha, gamma, gradient.value)
     cores = (os.cpu_count() or 1) if jobs is None else jobs
+    stopping = _stopping(method, rule, lam, scale, every)
     with progress_bar(f"{method} on {world.name}", runs) as show:
         result = play(
-            world, method, runs, seed, delta=delta, rule=Glr(lam, every), learner=learner, growth=growth,
-            jobs=cores, bound=bound, tolerance=tolerance, max_votes=max_votes, progress=show,
+            world, method, runs, seed, delta=delta, rule=stopping, learner=learner, growth=growth, jobs=cores,
+             bound=bound, tolerance=tolerance, max_votes=max_votes, progress=show,
         )  # fmt: skip
     if as_json:
-        return print_json(
-            {
-                **{name: value for name, value in vars(result).items() if name != "runs"},
-                "mean_comparisons": result.mean_comparisons,
-                "standard_error": result.standard_error,
-                "correct": result.correct,
-                "runs": [vars(run) for run in result.runs],
-            }
-        )
-    out = console()
+        return print_json(_as_json(result))
+    _show_runs(result)
+
+
+def _stopping(method: str, rule: RuleName | None, lam: float, scale: float, every: float | None) -> Any:
+    from shortlist.certificates import CERTIFICATES
+    from shortlist.rules import default_rule
+
+    name = default_rule(method) if rule is None else rule.value
+    options: dict[str, Any] = {"glr": {"lam": lam}, "posterior": {"scale": scale}}.get(name, {})
+    return CERTIFICATES[name](**options, **({} if every is None else {"every": every}))
+
+
+def _as_json(result: Any) -> dict[str, Any]:
+    return {
+        **{name: value for name, value in vars(result).items() if name != "runs"},
+        "mean_comparisons": result.mean_comparisons,
+        "standard_error": result.standard_error,
+        "correct": result.correct,
+        "runs": [vars(run) for run in result.runs],
+    }
+
+
+def _show_runs(result: Any) -> None:
+    out, runs = console(), len(result.runs)
     counts = sorted(run.comparisons for run in result.runs)
     certified = sum(run.certified for run in result.runs)
     out.print(f"{result.method} on {result.instance}, n={result.n}, k={result.k}, δ={result.delta:g}")
@@ -184,3 +219,70 @@ def simulate(
     out.print(f"  comparisons  {result.mean_comparisons:,.0f}{spread}")
     out.print(f"  certified    {certified} of {runs}")
     out.print(f"  correct      {result.correct} of {runs}")
+
+
+def replay(
+    votes: Path = typer.Argument(..., help="CSV file of recorded votes, as for certify."),
+    k: int = K,
+    delta: float = DELTA,
+    method: str = METHOD,
+    rule: RuleName = RULE,
+    runs: int = typer.Option(20, help="How many runs."),
+    seed: int = typer.Option(1, help="Seed; the same seed gives the same runs."),
+    jobs: int = typer.Option(None, min=1, help="Processes; all cores if left out."),
+    growth: float = typer.Option(0.001, help="Refresh when votes grew by this share; 0 is round by round."),
+    tolerance: float = TOLERANCE,
+    max_votes: int = typer.Option(None, help="Vote budget of a run; the file's own number of votes if left out."),
+    only_recorded: bool = typer.Option(
+        False, "--only-recorded", help="Never ask a pair without votes; else the file's own fit answers it."
+    ),
+    lam: float = LAM,
+    scale: float = SCALE,
+    family: FamilyName = FAMILY,
+    sigma: float = SIGMA,
+    as_json: bool = JSON,
+) -> None:
+    """How many votes a method would have needed, drawing the recorded votes of a pair with replacement."""
+    import numpy as np
+
+    from shortlist.families import make_family
+    from shortlist.instances import Recorded
+    from shortlist.io.votes import read_votes
+    from shortlist.pairs import n_pairs
+    from shortlist.simulation import simulate as play
+
+    speaks = make_family(family.value, sigma)
+    table = read_votes(votes, speaks)
+    if np.any(table.weight != 1):
+        raise BadVotes(f"{votes} counts votes in a weight column; replay draws single votes")
+    world = Recorded(table.first, table.second, table.outcome, len(table.items), k, speaks, not only_recorded)
+    budget = len(table.first) if max_votes is None else max_votes
+    cores = (os.cpu_count() or 1) if jobs is None else jobs
+    with progress_bar(f"{method} on {votes.name}", runs) as show:
+        result = play(
+            world, method, runs, seed, delta=delta, rule=_stopping(method, rule, lam, scale, None), growth=growth,
+            jobs=cores, tolerance=tolerance, max_votes=budget, progress=show,
+        )  # fmt: skip
+
+    def names(top: Any) -> list[str]:
+        return [table.items[i] for i in top]
+
+    whole = names(world.draw(np.random.default_rng(0)).top)
+    gaps = n_pairs(world.n) - len(world.recorded_pairs)
+    if as_json:
+        found = _as_json(result)
+        found["runs"] = [{**vars(run), "top": names(run.top)} for run in result.runs]
+        return print_json({**found, "file_top": whole, "file_votes": len(table.first), "pairs_without_votes": gaps})
+    _show_runs(result)
+    ended = [run for run in result.runs if not run.certified]
+    out = console()
+    out.print(f"  All {len(table.first):,} recorded votes together put on top: {', '.join(whole)}.")
+    if gaps:
+        how = "were never asked" if only_recorded else "were answered by the utilities fitted to the file"
+        out.print(f"  {gaps} pairs have no recorded votes and {how}.")
+    if ended:
+        likely = max({run.top for run in ended}, key=[run.top for run in ended].count)
+        out.print(
+            f"  {len(ended)} runs ended on the budget of {budget:,} votes with the best answer so far, most often "
+            f"{', '.join(names(likely))}: near ties at the line. A --tolerance would end them."
+        )

@@ -41,7 +41,7 @@ def demo(
             question = study.ask()
             better = quality[place[question.first]] - quality[place[question.second]]
             verdict = study.tell(question, float(rng.random() < 1 / (1 + np.exp(-better))))
-            share = (verdict.statistic or 0.0) / (verdict.threshold or np.inf)
+            share = verdict.votes / (verdict.votes + (verdict.votes_left or np.inf))
             bar.update(task, completed=share, votes=verdict.votes)
     verdict = study.verdict
     if as_json:

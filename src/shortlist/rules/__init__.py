@@ -5,10 +5,16 @@ from collections.abc import Callable
 from shortlist.rules.bridge import Bridge
 from shortlist.rules.oracle_tracking import OracleTracking
 from shortlist.rules.rule import Rule
+from shortlist.rules.track_and_stop import TrackAndStop
 from shortlist.rules.uniform import Uniform
 
 PAPERS = ("oracle-tracking", "track-and-stop", "oracle", "online-oracle", "uniform")
-RULES: dict[str, Callable[[], Rule]] = {"bridge": Bridge, "oracle-tracking": OracleTracking, "uniform": Uniform}
+RULES: dict[str, Callable[[], Rule]] = {
+    "bridge": Bridge,
+    "oracle-tracking": OracleTracking,
+    "track-and-stop": TrackAndStop,
+    "uniform": Uniform,
+}
 
 
 def default_rule(rule: Rule | str) -> str:

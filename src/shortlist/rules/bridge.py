@@ -14,7 +14,8 @@ from shortlist.belief import Belief
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, node_sums, pair_number
 from shortlist.problem import Problem
-from shortlist.rules.plan import Plan, make_plan
+from shortlist.rules.plan import Hint, Plan, make_plan, near_tie
+from shortlist.rules.rule import Dice
 
 
 class Memory(NamedTuple):
@@ -48,11 +49,15 @@ class Bridge:
         order = asked[np.argsort(plan.pairs[asked])]
         return plan.pairs[order], counts[order].astype(np.float64)
 
-    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> Memory:
         """A new plan for each new belief."""
         if memory.plan is not None and memory.belief is facts.book.belief:
             return memory
-        return Memory(make_plan(facts.book, rng), facts.book.belief)
+        return Memory(make_plan(facts.book, dice()), facts.book.belief)
+
+    def hint(self, memory: Memory, facts: Facts) -> Hint | None:
+        """A way out of a tie at the line, if it looks like one."""
+        return None if memory.plan is None else near_tie(facts.book, memory.plan)
 
     def votes_left(self, memory: Memory, facts: Facts) -> float | None:
         plan = memory.plan

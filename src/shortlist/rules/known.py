@@ -12,6 +12,7 @@ from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints
 from shortlist.problem import Problem
 from shortlist.rules.oracle_tracking import Memory, OracleTracking
+from shortlist.rules.rule import Dice
 from shortlist.tracking import deficits, hand_out
 
 
@@ -32,7 +33,7 @@ class Oracle:
         asked = facts.tally.votes + len(out) + size
         return hand_out(deficits(asked * self.w_star, facts.tally, out), size)
 
-    def learn(self, memory: None, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> None:
+    def learn(self, memory: None, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> None:
         return None
 
     def votes_left(self, memory: None, facts: Facts) -> None:
@@ -56,8 +57,8 @@ class OnlineOracle:
     ) -> tuple[Ints, Floats]:
         return self.inner.questions(memory, facts, out, size, rng)
 
-    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
-        return self.inner.learn(memory, problem, facts._replace(mle=self.theta), rounds, rng)
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> Memory:
+        return self.inner.learn(memory, problem, facts._replace(mle=self.theta), rounds, dice)
 
     def votes_left(self, memory: Memory, facts: Facts) -> None:
         return None

@@ -17,6 +17,7 @@ from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, boundary, n_pairs, pair_numbers
 from shortlist.problem import Problem
 from shortlist.resistance import screen
+from shortlist.rules.rule import Dice
 from shortlist.tally import expected_tally
 from shortlist.tracking import deficits, hand_out
 
@@ -120,10 +121,10 @@ class OracleTracking:
     def votes_left(self, memory: Memory, facts: Facts) -> None:
         return None
 
-    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> Memory:
         """Both players play `rounds` rounds against this estimate: lines 7 to 11 of Algorithm 1."""
         play = self._best_response if self.gradient == "full" else self._sampled if rounds <= FEW else self._expected
-        end = memory.rounds + rounds
+        end, rng = memory.rounds + rounds, dice()
         while memory.rounds < end:
             game = _Boundary(problem, facts.theta_hat, memory)
             memory = self._update(memory, game, play(memory, game, end - memory.rounds, rng))

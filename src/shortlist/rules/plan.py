@@ -5,9 +5,12 @@ each other top item to a bridgehead item on its side, and enough from the bridge
 such set is a certificate once every comparison in it is won. All of it is seen from the ledger's side.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
 from shortlist.certificates.edges import level
 from shortlist.ledger import Ledger
@@ -17,6 +20,10 @@ HEAD = 12  # a bridgehead has at most so many items on each side
 JITTER = 1e-6  # puts items of which nothing is known in a fresh order each time
 LEAST_ETA = 0.02  # closer items cost as much as at this difference
 DOUBT = 0.5  # and as much as at so many standard errors of it, or a tie that is none draws all questions
+LEAST_DELTA = 1e-200
+FREE = 1e-9  # what a chosen comparison costs a second time; 0 would be no edge
+MANY = 20  # votes per item before anything is called a tie
+TOLERANCES = (0.02, 0.04, 0.1, 0.2)  # to suggest, as shares of the largest there is
 LEARNING = 1.0  # nats that a bettor loses while learning how much to bet
 
 
@@ -26,15 +33,16 @@ class Plan(NamedTuple):
     pairs: Ints
     costs: Floats
     line: tuple[int, int]  # the believed last in and first out
+    blocked: tuple[tuple[int, int], ...] = ()  # in and out items that no allowed comparisons connect
 
 
 class _Prices:
     """What comparisons cost, in votes."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, delta: float) -> None:
         self.ledger, self.problem = ledger, ledger.problem
         self.allowed = None if self.problem.allowed is None else np.array(self.problem.allowed)
-        self.level = level(self.problem, self.problem.delta)
+        self.level = level(self.problem, delta)
         self.losses = ledger.accounts().losses(self.problem.n)
         self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
 
@@ -59,13 +67,47 @@ class _Prices:
             return np.where(missing > 0, missing / np.where(missing > 0, rates, 1.0), 0.0)
 
 
+class Hint(NamedTuple):
+    """Two items that look tied at the line, and a tolerance that would end the study in about so many votes."""
+
+    line: tuple[int, int]
+    tolerance: float
+    votes: float
+
+
+def near_tie(ledger: Ledger, plan: Plan) -> Hint | None:
+    """A way out if the line looks tied and the end is further off than all that was asked so far."""
+    problem, ends = ledger.problem, np.array(plan.line)
+    gap = float(np.abs(ledger.belief.theta[ends[0]] - ledger.belief.theta[ends[1]]))
+    doubt = math.sqrt(float(ledger.belief.spread(ends[:1], ends[1:])[0]))
+    if ledger.votes < MANY * problem.n or gap > 2 * doubt or plan.costs.sum() < ledger.votes * ledger.decisive:
+        return None
+    for share in TOLERANCES:
+        tolerance = share * problem.family.tolerance_unit
+        if tolerance <= problem.tolerance:
+            continue
+        tolerant = make_plan(ledger.tolerating(tolerance), np.random.default_rng(0))
+        votes = float(tolerant.costs.sum()) / ledger.decisive
+        if votes < ledger.votes:
+            return Hint(plan.line, tolerance, votes)
+    return None
+
+
 def make_plan(ledger: Ledger, rng: np.random.Generator) -> Plan:
+    """The plan for delta; if nothing is left of it, because another certificate decides, for a smaller one."""
+    delta = ledger.problem.delta
+    while not len((plan := _plan(ledger, rng, delta)).pairs) and not plan.blocked and delta > LEAST_DELTA:
+        delta = delta**2
+    return plan
+
+
+def _plan(ledger: Ledger, rng: np.random.Generator, delta: float) -> Plan:
     """The plan of least total cost over all sizes of the bridgehead."""
     n, k = ledger.problem.n, ledger.k
     order = np.argsort(-(ledger.belief.theta + JITTER * rng.standard_normal(n)), kind="stable")
     above, below = order[:k][::-1], order[k:]  # both from the line outwards
     upper, lower = above[:HEAD], below[:HEAD]
-    prices = _Prices(ledger)
+    prices = _Prices(ledger, delta)
     across = _across(prices, upper, lower)
     to_head = _spokes_above(prices, above, upper)
     from_head, sources = _spokes_below(prices, below, lower)
@@ -73,6 +115,9 @@ def make_plan(ledger: Ledger, rng: np.random.Generator) -> Plan:
     spokes_above = np.array([cheapest[x:, x - 1].sum() for x in range(1, len(upper) + 1)])
     spokes_below = np.array([from_head[y - 1, y:].sum() for y in range(1, len(lower) + 1)])
     totals = across.cumsum(axis=0).cumsum(axis=1) + spokes_above[:, None] + spokes_below
+    line = (int(below[0]), int(above[0])) if ledger.flipped else (int(above[0]), int(below[0]))
+    if not np.isfinite(totals.min()):
+        return by_paths(prices, order, line)
     x, y = (int(size) + 1 for size in np.unravel_index(np.argmin(totals), totals.shape))
     ends = [
         (np.repeat(upper[:x], y), np.tile(lower[:y], x), across[:x, :y].ravel()),
@@ -80,7 +125,6 @@ def make_plan(ledger: Ledger, rng: np.random.Generator) -> Plan:
         (lower[sources[y - 1, y:]], below[y:], from_head[y - 1, y:]),
     ]
     first, second, costs = (np.concatenate(parts) for parts in zip(*ends, strict=True))
-    line = (int(below[0]), int(above[0])) if ledger.flipped else (int(above[0]), int(below[0]))
     needed = (costs > 0) & np.isfinite(costs)
     return Plan(pair_numbers(n, first[needed], second[needed]), costs[needed], line)
 
@@ -110,3 +154,29 @@ def _spokes_below(prices: _Prices, below: Ints, lower: Ints) -> tuple[Floats, In
     best = np.maximum.accumulate(rates, axis=0)
     place = np.maximum.accumulate(np.where(rates == best, np.arange(len(lower))[:, None], 0), axis=0)
     return prices.votes(known.cumsum(axis=0), target, best, across=False), place
+
+
+def by_paths(prices: _Prices, order: Ints, line: tuple[int, int]) -> Plan:
+    """Where forbidden pairs leave no bridgehead: cheapest chains from each top item to each outsider, the item nearest
+    to the line first, and what is chosen already is free."""
+    n, k = prices.problem.n, prices.ledger.k
+    source, target = (order[end] for end in np.triu_indices(n, 1))
+    rates = prices.rates(source, target, across=False)
+    costs = prices.votes(prices.gains(source, target, across=False), target, rates, across=False)
+    usable = np.isfinite(costs)
+    graph = csr_array((costs[usable] + FREE, (source[usable], target[usable])), shape=(n, n)).tolil()
+    chosen: dict[tuple[int, int], float] = {}
+    blocked = []
+    for u in order[:k][::-1].tolist():
+        distance, before = dijkstra(graph.tocsr(), indices=u, return_predecessors=True)
+        for v in order[k:].tolist():
+            if not np.isfinite(distance[v]):
+                blocked.append((u, v))
+                continue
+            while v != u:
+                ahead = int(before[v])
+                chosen.setdefault((ahead, v), float(graph[ahead, v]) - FREE)
+                graph[ahead, v], v = FREE, ahead
+    needed = {ends: cost for ends, cost in chosen.items() if cost > 0}
+    first, second = (np.array([ends[place] for ends in needed], dtype=np.int64) for place in (0, 1))
+    return Plan(pair_numbers(n, first, second), np.array(list(needed.values())), line, tuple(blocked))

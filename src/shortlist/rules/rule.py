@@ -3,6 +3,7 @@
 Copy `uniform.py` to add one.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from shortlist.pairs import Floats, Ints
 from shortlist.problem import Problem
 
 Memory = Any  # a rule's own value; only the rule looks inside
+Dice = Callable[[], np.random.Generator]  # the round's own generator, made only if it is needed
 
 
 class Rule(Protocol):
@@ -34,7 +36,7 @@ class Rule(Protocol):
         """The pairs the next `size` questions go to, and how many each; `out` are shown already."""
         ...
 
-    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> Memory:
+    def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> Memory:
         """Memory after `rounds` more votes (one, but for simulated blocks)."""
         ...
 

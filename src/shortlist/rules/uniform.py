@@ -7,6 +7,7 @@ import numpy as np
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, n_pairs
 from shortlist.problem import Problem
+from shortlist.rules.rule import Dice
 from shortlist.tracking import deficits, hand_out
 
 
@@ -25,7 +26,7 @@ class Uniform:
     ) -> tuple[Ints, Floats]:
         return hand_out(deficits(np.zeros(n_pairs(facts.tally.n)), facts.tally, out), size)
 
-    def learn(self, memory: None, problem: Problem, facts: Facts, rounds: int, rng: np.random.Generator) -> None:
+    def learn(self, memory: None, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> None:
         return None
 
     def votes_left(self, memory: None, facts: Facts) -> None:

@@ -6,6 +6,7 @@ folded every question up to the oldest one still out, and it alone decides; `_ah
 of turn, and only chooses what to ask next.
 """
 
+import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
@@ -28,6 +29,7 @@ from shortlist.errors import (
 from shortlist.facts import Questions
 from shortlist.pairs import pair_ends, pair_number
 from shortlist.problem import Problem
+from shortlist.rules.bridge import Bridge
 from shortlist.rules.rule import Rule
 from shortlist.tally import Vote
 from shortlist.threads import one_thread
@@ -112,13 +114,12 @@ class Study:
         if budget is not None and len(self._history) - len(self._skipped) >= budget:
             raise NothingToAsk(f"all {budget} votes of the budget are asked for; answer or skip what is out")
         out = [pair_number(self.problem.n, *self._ends(question)) for question in self.out]
-        with one_thread():
-            pair = loop.ask(self._ahead, out + self._skipped, avoid)
-            i, j = (int(end) for end in pair_ends(self.problem.n, np.asarray(pair)))
-            number = len(self._history)
-            if np.random.default_rng((self.seed, number, 1)).random() < 0.5:
-                i, j = j, i
-            bet = float(loop.bets(self._ahead, np.array([i]), np.array([j]))[0])
+        pair = loop.ask(self._ahead, out + self._skipped, avoid)
+        i, j = (int(end) for end in pair_ends(self.problem.n, np.asarray(pair)))
+        number = len(self._history)
+        if random.Random(f"{self.seed} {number}").random() < 0.5:
+            i, j = j, i
+        bet = float(loop.bets(self._ahead, np.array([i]), np.array([j]))[0])
         self._history.append(Answer(Question(number, self.items[i], self.items[j], judge, bet)))
         self._n_out[number] = None
         return self._history[-1].question
@@ -170,14 +171,37 @@ class Study:
     def verdict(self) -> Verdict[str]:
         """The verdict by the stopping rule; cheap. Its error bound may be some votes old: see `examine`."""
         state = self._settled
-        if self._named is None or self._named[0] is not state.verdict:
+        if self._named is None or not state.verdict.says_the_same(self._named[0]):
             self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
+        elif self._named[0] is not state.verdict:
+            now = replace(self._named[1], votes=state.verdict.votes, votes_left=state.verdict.votes_left)
+            self._named = state.verdict, now
         return self._named[1]
 
     def examine(self) -> Verdict[str]:
         """The verdict in full: error bound now, who is certainly in or out. May take a while for many items."""
         with one_thread():
             return named(loop.examine(self._settled, self._waiting()), self.items, self._settled.theta_hat)
+
+    @property
+    def advice(self) -> str | None:
+        """What the owner should know: a tie that will never end, or pairs that block a proof."""
+        state, problem = self._ahead, self.problem
+        if state.verdict.done or not isinstance(state.rule, Bridge):
+            return None
+        if state.memory.plan is not None and state.memory.plan.blocked:
+            u, v = (self.items[i] for i in state.memory.plan.blocked[0])
+            return f"{u} and {v} cannot be told apart by the allowed pairs; allow more or nothing will be proved"
+        hint = state.rule.hint(state.memory, state.facts)
+        if hint is not None:
+            u, v = (self.items[i] for i in hint.line)
+            return (
+                f"{u} and {v} look tied at the line; a tolerance of {hint.tolerance:g} would end in about "
+                f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
+            )
+        if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
+            return "no tolerance and no vote budget: if two items tie at the line, this study never ends by itself"
+        return None
 
     @property
     def utilities(self) -> dict[str, float]:

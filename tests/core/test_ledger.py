@@ -1,0 +1,257 @@
+"""Accounts of bets against a slow product written down here, and what may and may not change them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, logsumexp
+
+from shortlist import loop
+from shortlist.certificates.edges import Edges
+from shortlist.certificates.grid import ETAS, grid_accounts
+from shortlist.families import Gaussian
+from shortlist.ledger import AHEAD, BEHIND, CASH, SUM, WEIGHT, empty_ledger
+from shortlist.pairs import node_sums
+from shortlist.problem import Problem
+from shortlist.rules.uniform import Uniform
+from shortlist.tally import Block
+
+N = 5
+GRADES = np.array([0.0, 0.5, 1.0, 0.2, 0.9])
+
+
+def random_block(rng, votes, n=N, outcomes=GRADES):
+    first = rng.integers(0, n, votes)
+    second = (first + rng.integers(1, n, votes)) % n
+    return Block(first, second, rng.choice(outcomes, votes), np.ones(votes)), rng.normal(0, 0.7, votes)
+
+
+def slow_wealth(problem, block, bets, x, y, margin=0.0):
+    """Log wealth of x's account against y on the ledger's side, vote by vote."""
+    log_stake = 0.0
+    null = expit(-margin)
+    for i, j, outcome, bet in zip(block.first, block.second, block.outcome, bets, strict=True):
+        if {int(i), int(j)} != {x, y}:
+            continue
+        seen, expected = (outcome, bet) if i == x else (1 - outcome, -bet)
+        if 2 * problem.k > problem.n:
+            seen, expected = 1 - seen, -expected
+        chance = expit(max(expected, -margin))
+        log_stake += math.log(seen * chance / null + (1 - seen) * (1 - chance) / (1 - null))
+    return np.logaddexp(math.log(CASH), math.log(1 - CASH) + log_stake)
+
+
+def all_wealth(ledger, tolerant=False):
+    source, target = np.nonzero(~np.eye(N, dtype=bool))
+    return ledger.wealth(source, target, tolerant)
+
+
+def examined(ledger):
+    certificate, state = Edges(), loop.start(ledger.problem, Uniform(), Edges())
+    return certificate.examine(certificate.start(ledger.problem), ledger.problem, state.facts._replace(ledger=ledger))
+
+
+def played(problem, theta, votes, seed, flipped=False):
+    """A ledger that placed its own bets on votes of a Bradley-Terry world, or on the same votes seen upside down."""
+    rng, ledger = np.random.default_rng(seed), empty_ledger(problem)
+    for _ in range(votes):
+        block, _ = random_block(rng, 1)
+        outcome = (rng.random(1) < expit(theta[block.first] - theta[block.second])).astype(np.float64)
+        block = block._replace(outcome=1 - outcome if flipped else outcome)
+        ledger = ledger.add(block, ledger.bets(block.first, block.second))
+    return ledger
+
+
+@pytest.mark.parametrize("k", [2, 4], ids=["top", "flipped"])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_wealth_is_the_product_of_the_factors(k, tolerance):
+    problem = Problem(N, k, 0.1, tolerance=tolerance)
+    block, bets = random_block(np.random.default_rng(1), 120)
+    ledger = empty_ledger(problem).add(block, bets)
+    for x in range(N):
+        for y in set(range(N)) - {x}:
+            here = np.array([x]), np.array([y])
+            assert ledger.wealth(*here)[0] == pytest.approx(slow_wealth(problem, block, bets, x, y), abs=1e-10)
+            if tolerance:
+                slow = slow_wealth(problem, block, bets, x, y, problem.margin)
+                assert ledger.wealth(*here, tolerant=True)[0] == pytest.approx(slow, abs=1e-10)
+    accounts = ledger.accounts()
+    assert np.array_equal(accounts.wealth, ledger.wealth(accounts.source, accounts.target))
+    assert np.allclose(ledger.inflow, node_sums(accounts.target, accounts.wealth, N))
+    assert np.all(accounts.wealth >= math.log(CASH))
+
+
+def test_the_order_of_answers_does_not_matter_given_the_bets():
+    problem = Problem(N, 2, 0.1, tolerance=0.05)
+    block, bets = random_block(np.random.default_rng(2), 80)
+    together = empty_ledger(problem).add(block, bets)
+    one_by_one = empty_ledger(problem)
+    for vote in np.random.default_rng(3).permutation(80):
+        one_by_one = one_by_one.add(block.part(vote, vote + 1), bets[vote : vote + 1])
+    assert np.allclose(together.table, one_by_one.table, atol=1e-10)
+    assert np.allclose(together.inflow, one_by_one.inflow, atol=1e-10)
+
+
+def test_a_tie_changes_no_wealth():
+    problem = Problem(N, 2, 0.1)
+    block, bets = random_block(np.random.default_rng(4), 40)
+    before = empty_ledger(problem).add(block, bets)
+    after = before.add(block._replace(outcome=np.full(40, 0.5)), 3 * bets)
+    assert np.allclose(before.table, after.table, atol=1e-12)
+    assert after.votes == 80
+
+
+def test_a_fair_vote_wins_nothing_on_average():
+    """Half of what a win brings plus half of what a loss costs is nothing; at the tolerance's own odds too."""
+    problem = Problem(N, 2, 0.1, tolerance=0.1)
+    for bet in np.linspace(-3, 3, 13):
+        rows = [
+            empty_ledger(problem)
+            .add(Block(*np.array([[0], [1]]), np.array([won]), np.ones(1)), np.array([bet]))
+            .table[0]
+            for won in (1.0, 0.0)
+        ]
+        win, loss = np.exp(rows)
+        assert np.allclose(0.5 * win[AHEAD] + 0.5 * loss[AHEAD], 1)
+        assert np.allclose(0.5 * win[BEHIND] + 0.5 * loss[BEHIND], 1)
+        assert np.allclose(0.4 * win[AHEAD + 2] + 0.6 * loss[AHEAD + 2], 1)
+        assert np.allclose(0.6 * win[BEHIND + 2] + 0.4 * loss[BEHIND + 2], 1)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 4]), st.sampled_from([0.0, 0.1]))
+@settings(max_examples=40, deadline=None)
+def test_an_undo_is_one_sided(seed, k, tolerance):
+    """It restores whom the vote helped and leaves whom it hurt; no account gains by it."""
+    rng = np.random.default_rng(seed)
+    problem = Problem(N, k, 0.1, tolerance=tolerance)
+    without = empty_ledger(problem).add(*random_block(rng, 30))
+    block, bets = random_block(rng, 3)
+    first, second = (end[:1].repeat(3) for end in (block.first, block.second))
+    block = block._replace(first=first, second=second, outcome=rng.choice([0.0, 1.0], 1).repeat(3))
+    bets = np.abs(bets) * rng.choice([-1, 1])
+    voted = without.add(block, bets)
+    undone = voted.withdraw(block, bets)
+    for tolerant in (False, True) if tolerance else (False,):
+        lower = np.minimum(all_wealth(voted, tolerant), all_wealth(without, tolerant))
+        assert np.allclose(all_wealth(undone, tolerant), lower, atol=1e-9)
+    slots = np.searchsorted(undone.pairs, without.pairs)
+    assert np.allclose(undone.table[slots][:, [WEIGHT, SUM]], without.table[:, [WEIGHT, SUM]])
+    assert undone.votes == without.votes
+    accounts = undone.accounts()
+    assert np.allclose(undone.inflow, node_sums(accounts.target, accounts.wealth, N))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 4]), st.sampled_from([0.0, 0.1]), st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_doubting_is_below_every_completion(seed, k, tolerance, open_questions):
+    rng = np.random.default_rng(seed)
+    ledger = empty_ledger(Problem(N, k, 0.1, tolerance=tolerance)).add(*random_block(rng, 25))
+    block, bets = random_block(rng, open_questions)
+    doubting = ledger.doubting(block, bets)
+    answered = rng.random(open_questions) < 0.7  # the others are skipped
+    outcome = np.where(rng.random(open_questions) < 0.5, rng.random(open_questions), rng.integers(0, 2, open_questions))
+    some = Block(block.first[answered], block.second[answered], outcome[answered], np.ones(int(answered.sum())))
+    for end in (ledger.add(some, bets[answered]), ledger.add(block._replace(outcome=outcome), bets), ledger):
+        for tolerant in (False, True) if tolerance else (False,):
+            assert np.all(all_wealth(doubting, tolerant) <= all_wealth(end, tolerant) + 1e-12)
+    accounts = doubting.accounts()
+    assert np.allclose(doubting.inflow, node_sums(accounts.target, accounts.wealth, N))
+    assert doubting.votes == ledger.votes
+    assert doubting.belief is ledger.belief
+
+
+def test_doubt_is_reached_when_one_question_is_out():
+    """And not lower than need be: one end of the open question gives each account what the doubt gives it."""
+    ledger = played(Problem(N, 2, 0.1), np.linspace(1, -1, N), 60, 5)
+    block = Block(np.array([3]), np.array([1]), np.zeros(1), np.ones(1))
+    bets = ledger.bets(block.first, block.second)
+    ends = [all_wealth(ledger.add(block._replace(outcome=np.array([end])), bets)) for end in (0.0, 1.0)]
+    assert np.allclose(all_wealth(ledger.doubting(block, bets)), np.minimum(*ends))
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("seed", [6, 7])
+def test_the_mirrored_problem_has_mirrored_verdicts(k, seed):
+    theta = np.linspace(2, -2, N)
+    top = examined(played(Problem(N, k, 0.3), theta, 120, seed))
+    bottom = examined(played(Problem(N, N - k, 0.3), theta, 120, seed, flipped=True))
+    assert set(bottom.top) == set(range(N)) - set(top.top)
+    assert bottom.certainly_in == top.certainly_out
+    assert bottom.certainly_out == top.certainly_in
+    assert top.certainly_out  # or there was nothing to compare
+    assert bottom.error_bound == top.error_bound
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_swapping_sides_changes_nothing(k):
+    problem = Problem(N, k, 0.1, tolerance=0.1)
+    block, _ = random_block(np.random.default_rng(8), 60)
+    swapped = Block(block.second, block.first, 1 - block.outcome, block.counts)
+    ledger = other = empty_ledger(problem)
+    for begin in range(0, 60, 6):
+        here, there = block.part(begin, begin + 6), swapped.part(begin, begin + 6)
+        bets = ledger.bets(here.first, here.second)
+        assert np.allclose(other.bets(there.first, there.second), -bets, atol=1e-12)
+        ledger, other = ledger.add(here, bets), other.add(there, -bets)
+    assert np.allclose(ledger.table, other.table, atol=1e-10)
+    assert np.allclose(ledger.belief.theta, other.belief.theta, atol=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_ten_million_votes_on_a_pair_stay_finite_and_right(k):
+    problem, ends = Problem(3, k, 0.05), (np.array([0, 0]), np.array([1, 1]))
+    wins, losses, bet = 5.1e6, 4.9e6, 0.04
+    ledger = empty_ledger(problem).add(Block(*ends, np.array([1.0, 0.0]), np.array([wins, losses])), np.full(2, bet))
+    gained = wins * math.log(2 * expit(bet)) + losses * math.log(2 * expit(-bet))
+    source, target = (0, 1) if k == 1 else (1, 0)  # with k = 2 the ledger looks for the worst
+    wealth = ledger.wealth(np.array([source]), np.array([target]))[0]
+    assert wealth == pytest.approx(gained + math.log(1 - CASH), rel=1e-9)
+    assert np.isfinite(ledger.accounts().wealth).all()
+    assert ledger.theta[0] > ledger.theta[1]
+
+
+def test_ten_million_wins_leave_sensible_bets():
+    ledger = empty_ledger(Problem(2, 1, 0.05))
+    ends = np.array([0]), np.array([1])
+    for _ in range(20):
+        ledger = ledger.add(Block(*ends, np.ones(1), np.full(1, 5e5)), ledger.bets(*ends))
+    ledger = ledger.add(Block(*ends, np.zeros(1), np.ones(1)), ledger.bets(*ends))
+    assert np.isfinite(ledger.table).all()
+    assert np.isfinite(ledger.bets(*ends)).all()
+    assert examined(ledger).top == (0,)
+    assert examined(ledger).reason == "certified"
+
+
+@pytest.mark.parametrize("k", [2, 4], ids=["top", "flipped"])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_the_grid_is_an_average_over_fixed_bets(k, tolerance):
+    problem = Problem(N, k, 0.1, tolerance=tolerance)
+    block, _ = random_block(np.random.default_rng(9), 200, outcomes=np.array([0.0, 1.0]))
+    for tolerant in (False, True) if tolerance else (False,):
+        margin = problem.margin if tolerant else 0.0
+        accounts = grid_accounts(problem, block, tolerant)
+        for x, y, wealth in zip(*accounts, strict=True):
+            wins = np.sum(block.outcome[(block.first == x) & (block.second == y)] == 1)
+            wins += np.sum(block.outcome[(block.first == y) & (block.second == x)] == 0)
+            votes = np.sum((np.minimum(x, y) == np.minimum(*block[:2])) & (np.maximum(x, y) == np.maximum(*block[:2])))
+            won = votes - wins if k == 4 else wins
+            win, loss = (np.log(expit(s * (ETAS - margin)) / expit(-s * margin)) for s in (1, -1))
+            assert wealth == pytest.approx(logsumexp(won * win + (votes - won) * loss) - math.log(len(ETAS)), abs=1e-9)
+
+
+def test_the_tolerant_grid_is_never_poorer():
+    """Which is why plain and tolerant accounts of a pair can share one level."""
+    problem = Problem(N, 2, 0.1, tolerance=0.1)
+    block, _ = random_block(np.random.default_rng(10), 300)
+    plain, tolerant = (grid_accounts(problem, block, kind).wealth for kind in (False, True))
+    assert np.all(tolerant >= plain)
+
+
+def test_the_grid_does_not_mind_the_unit_of_gaussian_votes():
+    rng = np.random.default_rng(11)
+    block, _ = random_block(rng, 100, outcomes=rng.normal(0.3, 1.0, 50))
+    one = grid_accounts(Problem(N, 2, 0.1, Gaussian(1.0)), block)
+    ten = grid_accounts(Problem(N, 2, 0.1, Gaussian(10.0)), block._replace(outcome=10 * block.outcome))
+    assert np.allclose(one.wealth, ten.wealth)

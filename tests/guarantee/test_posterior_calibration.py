@@ -1,0 +1,46 @@
+"""The promise of the Bayesian rule: over worlds from its prior, wrong answers at most a share delta of the time."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from shortlist.certificates.posterior import Posterior
+from shortlist.families import BradleyTerry, Family
+from shortlist.instances import TINY_GAP, World, world_of
+from shortlist.simulation import simulate
+
+DELTA, SCALE, MAX_VOTES = 0.1, 1.5, 20_000
+
+
+@dataclass(frozen=True)
+class FromPrior:
+    """Utilities from the prior N(0, scale^2)."""
+
+    n: int = 8
+    k: int = 3
+    scale: float = SCALE
+    family: Family = field(default_factory=BradleyTerry)
+    name: str = "from-prior"
+    fixed: bool = False
+
+    def draw(self, rng: np.random.Generator) -> World:
+        while True:
+            theta = np.sort(self.scale * rng.standard_normal(self.n))[::-1]
+            if theta[self.k - 1] - theta[self.k] >= TINY_GAP:  # smaller gaps are refused as ties, and practically never
+                return world_of(theta, self.k, self.family)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "runs"), [("uniform", 1400), ("bridge", 600)])
+def test_wrong_answers_stay_below_delta_over_the_prior(method, runs):
+    result = simulate(
+        FromPrior(), method, runs, seed=2026, delta=DELTA, rule=Posterior(SCALE), growth=0.02, jobs=2,
+        max_votes=MAX_VOTES,
+    )  # fmt: skip
+    certified = [run for run in result.runs if run.certified]
+    wrong = sum(not run.correct for run in certified)
+    print(f"{method}: {wrong} wrong of {len(certified)} certified, {runs - len(certified)} out of votes")
+    assert len(certified) > 0.8 * runs
+    assert binomtest(wrong, len(certified), DELTA, alternative="greater").pvalue > 0.01
