@@ -9,6 +9,7 @@ import json
 import platform
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,20 @@ from rich.table import Table
 
 import shortlist
 from shortlist import loop
-from shortlist.certificates.glr import Glr
+from shortlist.certificates import CERTIFICATES
 from shortlist.estimate import fit
+from shortlist.facts import Facts
 from shortlist.families import BradleyTerry
-from shortlist.instances import equally_spaced
-from shortlist.pairs import all_pairs
+from shortlist.instances import Utilities, equally_spaced
+from shortlist.pairs import n_pairs, pair_ends
 from shortlist.problem import Problem
+from shortlist.rules import default_rule
+from shortlist.rules.bridge import Bridge
 from shortlist.rules.oracle_tracking import OracleTracking
+from shortlist.rules.rule import Rule
 from shortlist.simulation import simulate
 from shortlist.study.study import Study
-from shortlist.tally import expected_tally
+from shortlist.tally import Block, expected_tally
 from shortlist.threads import one_thread
 
 Row = dict[str, Any]
@@ -61,25 +66,32 @@ def in_solves(what: str, work: Callable[[], Any], n: int, repeats: int) -> Row:
     return {"what": what, "seconds": float(seconds), "solves": float(seconds / solve)}
 
 
-def middle_of_a_study(n: int, k: int, gap: float, votes: int) -> tuple[Study, np.ndarray]:
-    """A study of oracle-tracking with that many votes, reached in coarse blocks."""
-    theta = equally_spaced(n, k, gap, BradleyTerry()).draw(np.random.default_rng(0)).theta
-    assert theta is not None
+def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even: bool = False) -> Study:
+    """A study with that many votes, reached in coarse blocks; `even` ones are spread over all pairs at once."""
+    n, rng = len(theta), np.random.default_rng(1)
     problem = Problem(n, k, 1e-9)
-    state = loop.start(problem, OracleTracking(), Glr(), seed=1)
-    rng, family = np.random.default_rng(1), problem.family
-    first, second = all_pairs(n)
+    study = Study([f"item {i}" for i in range(n)], problem, method, CERTIFICATES[default_rule(method)](), seed=1)
+    state, family = study._ahead, problem.family
     while state.tally.votes < votes:
-        pairs, counts = loop.ask_block(state, max(n, int(0.05 * state.tally.votes)))
-        outcomes = family.draw(rng, family.expect(theta[first[pairs]] - theta[second[pairs]]), counts)
-        state = loop.tell_block(state, pairs, counts, outcomes)
-    study = Study([f"item {i}" for i in range(n)], problem, state.rule, state.certificate, seed=1)
+        if even:
+            pairs = np.arange(n_pairs(n))
+            counts = rng.multinomial(votes, np.full(len(pairs), 1 / len(pairs))).astype(float)
+        else:
+            pairs, counts = loop.ask_block(state, max(1, int(0.01 * state.tally.votes)))
+        first, second = pair_ends(n, pairs)
+        sums = family.draw(rng, family.expect(theta[first] - theta[second]), counts)
+        block = Block(first, second, sums, counts).divided(*family.split(counts, sums))
+        if even:
+            tally = state.tally.add_block(family, block)
+            state = replace(state, facts=Facts(tally, fit(family, tally, problem.bound)))
+        else:
+            state = loop.tell_block(state, block)
     study._settled = study._ahead = state
-    return study, theta
+    return study
 
 
-def ask_and_tell(n: int, k: int, gap: float, votes: int, rounds: int) -> Row:
-    study, theta = middle_of_a_study(n, k, gap, votes)
+def ask_and_tell(method: Rule, theta: np.ndarray, k: int, votes: int, rounds: int, even: bool = False) -> Row:
+    study = middle_of_a_study(method, theta, k, votes, even)
     rng = np.random.default_rng(2)
     place = {item: number for number, item in enumerate(study.items)}
 
@@ -90,7 +102,26 @@ def ask_and_tell(n: int, k: int, gap: float, votes: int, rounds: int) -> Row:
 
     for _ in range(rounds):  # a live study has met its boundary pairs before
         one()
-    return in_solves(f"ask+tell, oracle-tracking, n={n}, {votes:,} votes in", one, n, rounds)
+    return in_solves(f"ask+tell, {method.name}, n={len(theta)}, {votes:,} votes in", one, len(theta), rounds)
+
+
+def spaced(n: int, gap: float) -> np.ndarray:
+    return (n + 1 - 2 * np.arange(1, n + 1)) * gap / 2
+
+
+def many_items() -> list[Row]:
+    """A whole study of 1,000 items; and 10,000 items, which must start and answer."""
+    theta = np.sort(np.random.default_rng(7).uniform(-5, 5, 1000))[::-1]
+    theta[:10] += max(0.0, 0.2 - (theta[9] - theta[10]))
+    run = simulate(Utilities(tuple(theta), 10), "bridge", runs=1, seed=1, delta=0.01).runs[0]
+    what = f"whole study, bridge, n=1,000, k=10: {run.comparisons:,} comparisons, correct: {run.correct}"
+    study = shortlist.create_study([f"item {i}" for i in range(10_000)], k=10)
+    slowest = 0.0
+    for number in range(200):
+        began = time.perf_counter()
+        study.tell(study.ask(), float(number % 2))
+        slowest = max(slowest, time.perf_counter() - began)
+    return [{"what": what, "seconds": run.seconds}, {"what": "slowest of 200 ask+tell, n=10,000", "seconds": slowest}]
 
 
 def cold_fit() -> Row:
@@ -152,19 +183,24 @@ def oracle_rows(sizes: list[tuple[int, int, float]]) -> list[Row]:
 
 
 def lazy_run() -> Row:
-    result = simulate(equally_spaced(100, 5, 0.1, BradleyTerry()), runs=1, seed=1, delta=0.01)
-    run = result.runs[0]
+    instance = equally_spaced(100, 5, 0.1, BradleyTerry())
+    run = simulate(instance, "oracle-tracking", runs=1, seed=1, delta=0.01, growth=0.002).runs[0]
     what = f"lazy run to the stop, n=100, k=5, gap 0.1: {run.comparisons:,} comparisons, correct: {run.correct}"
     return {"what": what, "seconds": run.seconds}
 
 
 def measure(quick: bool) -> list[Row]:
     with one_thread():
-        rows = [ask_and_tell(20, 5, 0.25, 10_000, 300), ask_and_tell(100, 5, 0.1, 200_000, 900)]
-        rows += [] if quick else [ask_and_tell(500, 5, 0.02, 300_000, 50)]
+        rows = [
+            ask_and_tell(Bridge(), spaced(100, 0.1), 5, 8_000, 1000),
+            ask_and_tell(Bridge(), spaced(1000, 0.01), 10, 20_000, 200),
+            ask_and_tell(OracleTracking(), spaced(20, 0.25), 5, 10_000, 300),
+            ask_and_tell(OracleTracking(), spaced(100, 0.1), 5, 200_000, 900),
+        ]
+        rows += [] if quick else [ask_and_tell(OracleTracking(), spaced(500, 0.02), 5, 300_000, 50, even=True)]
         rows += [cold_fit(), *fit_against_peers()]
     rows += oracle_rows([(20, 5, 0.25)] if quick else [(20, 5, 0.25), (100, 5, 0.1)])
-    return rows if quick else [*rows, lazy_run()]
+    return rows if quick else [*rows, *many_items(), lazy_run()]
 
 
 def show(rows: list[Row]) -> None:

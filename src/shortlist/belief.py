@@ -10,6 +10,7 @@ from scipy.linalg import lapack
 
 from shortlist.families import Family
 from shortlist.pairs import Floats, Ints, edge_codes, laplacian, node_sums
+from shortlist.threads import one_thread
 
 RIDGE = 1.2  # first guess of 1/(spread of utilities)^2, in units of the family's variance bound: +-1.8 in log-odds
 RIDGES = 0.25, 50.0  # how far the votes may move that guess
@@ -62,8 +63,9 @@ def _dense(
 ) -> tuple[Floats, Floats, Floats | None]:
     matrix = laplacian(n, edge_codes(n, first, second), curvature)
     matrix.ravel()[:: n + 1] += ridge
-    factor, step, _ = lapack.dposv(matrix.T, gradient, lower=1, overwrite_a=1)
-    lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    with one_thread():
+        factor, step, _ = lapack.dposv(matrix.T, gradient, lower=1, overwrite_a=1)
+        lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
     inverse = np.tril(lower) + np.tril(lower, -1).T
     return step, inverse.diagonal(), inverse
 

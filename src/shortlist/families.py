@@ -100,7 +100,7 @@ class Family(Protocol):
         """The eta to predict the next vote with when eta is only known up to that variance."""
         ...
 
-    def log_factor(self, eta: Floats, eta_null: Floats, outcome: Floats) -> Floats:
+    def log_factor(self, eta: Floats, eta_null: float, outcome: Floats) -> Floats:
         """log of what a bet on eta >= eta_null multiplies wealth by; fair or worse while E[Y] <= expect(eta_null)."""
         ...
 
@@ -175,10 +175,11 @@ class BradleyTerry:
     def damp(self, eta: Floats, variance: Floats) -> Floats:
         return eta / np.sqrt(1.0 + (math.pi / 8) * variance)  # the usual probit approximation
 
-    def log_factor(self, eta: Floats, eta_null: Floats, outcome: Floats) -> Floats:
+    def log_factor(self, eta: Floats, eta_null: float, outcome: Floats) -> Floats:
         """Linear in the outcome between the likelihood ratios of a win and a loss, so that only E[Y] matters."""
-        win, loss = np.logaddexp(0, -eta_null) - np.logaddexp(0, -eta), np.logaddexp(0, eta_null) - np.logaddexp(0, eta)
-        factor: Floats = np.log(outcome * np.exp(win) + (1.0 - outcome) * np.exp(loss))
+        decay = np.exp(-eta)
+        p, q = 1.0 / (1.0 + decay), 1.0 / (1.0 + math.exp(-eta_null))
+        factor: Floats = np.log(outcome * (p / q) + (1.0 - outcome) * (decay * p / (1.0 - q)))
         return factor
 
     def decisive(self, outcome: Floats) -> tuple[Floats, Floats]:
@@ -254,7 +255,7 @@ class Gaussian:
     def damp(self, eta: Floats, variance: Floats) -> Floats:
         return eta / (1.0 + variance / self.sigma**2)
 
-    def log_factor(self, eta: Floats, eta_null: Floats, outcome: Floats) -> Floats:
+    def log_factor(self, eta: Floats, eta_null: float, outcome: Floats) -> Floats:
         return (eta - eta_null) * (outcome - 0.5 * (eta + eta_null)) / self.sigma**2
 
     def decisive(self, outcome: Floats) -> tuple[Floats, Floats]:

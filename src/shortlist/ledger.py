@@ -82,7 +82,7 @@ class Ledger:
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
         numbers = pair_numbers(self.problem.n, first, second)
-        slots = np.minimum(np.searchsorted(self.pairs, numbers), max(len(self.pairs) - 1, 0))
+        slots = np.minimum(self.pairs.searchsorted(numbers), max(len(self.pairs) - 1, 0))
         rows = np.zeros((*numbers.shape, self.table.shape[1]))
         if len(self.pairs):
             known = self.pairs[slots] == numbers
@@ -149,26 +149,28 @@ class Ledger:
 
     def _rows(self, block: Block, bets: Floats) -> Floats:
         """What each row of the block adds to its pair's row of the table."""
-        family, margin = self.problem.family, np.asarray(self.problem.margin)
+        family = self.problem.family
         turned = (block.first > block.second) != self.flipped
         outcome = np.where(turned, family.flip(block.outcome), block.outcome)
         bet = np.where(turned, -bets, bets)
-        weight, total = family.decisive(outcome)
-        other = family.flip(outcome)
-        columns = [weight, total]
-        for null in (np.zeros(()), -margin)[: self.table.shape[1] // 2 - 1]:
+        columns = [*family.decisive(outcome)]
+        ahead, seen = bet > 0, np.where(bet > 0, outcome, family.flip(outcome))
+        gain = family.log_factor(np.abs(bet), 0.0, seen)  # only the side that is believed better bets
+        columns += [np.where(ahead, gain, 0.0), np.where(ahead, 0.0, gain)]
+        if self.problem.tolerance:
+            null = -self.problem.margin
             columns += [family.log_factor(np.maximum(bet, null), null, outcome)]
-            columns += [family.log_factor(np.maximum(-bet, null), null, other)]
+            columns += [family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))]
         return np.stack(columns, axis=1) * block.counts[:, None]
 
     def _with_rows(self, block: Block, rows: Floats, votes: float) -> "Ledger":
         numbers = pair_numbers(self.problem.n, block.first, block.second)
         ledger = self._with_pairs(numbers)
         table, inflow = ledger.table.copy(), self.inflow.copy()
-        slots = np.searchsorted(ledger.pairs, numbers)
+        slots = ledger.pairs.searchsorted(numbers)
         np.add.at(table, slots, rows)
-        touched = np.unique(slots)
-        low, high = pair_ends(self.problem.n, ledger.pairs[touched])
+        touched, rows_of = (slots, ...) if len(slots) == 1 else np.unique(slots, return_index=True)
+        low, high = np.minimum(block.first, block.second)[rows_of], np.maximum(block.first, block.second)[rows_of]
         change = _with_cash(table[touched]) - _with_cash(ledger.table[touched])
         np.add.at(inflow, high, change[:, AHEAD])
         np.add.at(inflow, low, change[:, BEHIND])
@@ -178,12 +180,12 @@ class Ledger:
         return heir
 
     def _with_pairs(self, numbers: Ints) -> "Ledger":
-        slots = np.searchsorted(self.pairs, numbers)
+        slots = self.pairs.searchsorted(numbers)
         if len(self.pairs) and np.array_equal(self.pairs.take(slots, mode="clip"), numbers):
             return self
         pairs = np.union1d(self.pairs, numbers)
         table = np.zeros((len(pairs), self.table.shape[1]))
-        table[np.searchsorted(pairs, self.pairs)] = self.table
+        table[pairs.searchsorted(self.pairs)] = self.table
         return replace(self, pairs=pairs, table=table)
 
 

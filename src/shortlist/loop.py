@@ -97,7 +97,7 @@ def ask(state: State, out: Sequence[int] = (), avoid: frozenset[int] = frozenset
     """The pair to show next; `out` are the pairs shown already and not answered yet, `avoid` those not to show."""
     waiting = np.asarray(out, dtype=np.int64)
     for attempt in range(PATIENCE if avoid else 1):
-        rng = np.random.default_rng((state.seed, round(state.tally.votes) + len(out), 2, attempt))
+        rng = _ask_dice(state, len(out), attempt)
         pair = int(state.rule.questions(state.memory, state.facts, waiting, 1, rng)[0][0])
         if pair not in avoid:
             return pair
@@ -107,8 +107,13 @@ def ask(state: State, out: Sequence[int] = (), avoid: frozenset[int] = frozenset
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
     """The pairs the next `size` questions go to, and how many each: for simulations that learn in blocks."""
-    rng = np.random.default_rng((state.seed, round(state.tally.votes), 2, 0))
-    return state.rule.questions(state.memory, state.facts, np.empty(0, dtype=np.int64), size, rng)
+    return state.rule.questions(state.memory, state.facts, np.empty(0, dtype=np.int64), size, _ask_dice(state, 0, 0))
+
+
+def _ask_dice(state: State, out: int, attempt: int) -> np.random.Generator:
+    """One number per question: quicker to make a generator from than several."""
+    asked = round(state.tally.votes) + out
+    return np.random.default_rng((state.seed << 64) + (asked << 16) + attempt)
 
 
 def bets(state: State, first: Ints, second: Ints) -> Floats:
@@ -208,9 +213,9 @@ def _certify(state: State, votes: int, out: Questions | None) -> State:
 
 
 def _hopeful(state: State, verdict: Verdict[int]) -> Verdict[int]:
-    """With the rule's estimate of the votes to go, if it has one."""
+    """With the votes so far, and the rule's estimate of the votes to go if it has one."""
     left = state.rule.votes_left(state.memory, state.facts)
-    return verdict if left is None else replace(verdict, votes_left=left)
+    return replace(verdict, votes=round(state.tally.votes), votes_left=verdict.votes_left if left is None else left)
 
 
 def _learn(state: State, rounds: int) -> State:

@@ -4,6 +4,7 @@ A pair (i, j) with i < j has the number it has in the list (0,1), (0,2), ..., (n
 Knows nothing of votes.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -31,6 +32,13 @@ def pair_numbers(n: int, first: Ints, second: Ints) -> Ints:
     i, j = np.minimum(first, second), np.maximum(first, second)
     numbers: Ints = i * (2 * n - i - 1) // 2 + j - i - 1
     return numbers
+
+
+def pair_items(n: int, number: int) -> tuple[int, int]:
+    """First and second item of one pair number, first < second."""
+    back = n * (n - 1) // 2 - 1 - number  # counted from the end, pairs come in rows of 1, 2, 3, ...
+    row = (math.isqrt(8 * back + 1) - 1) // 2
+    return n - 2 - row, n - 1 - (back - row * (row + 1) // 2)
 
 
 def pair_ends(n: int, numbers: Ints) -> tuple[Ints, Ints]:

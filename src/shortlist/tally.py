@@ -114,7 +114,7 @@ class Tally:
 
     def _add_sums(self, pairs: Ints, counts: Floats, sums: Floats) -> "Tally":
         """`pairs` sorted and distinct, sums of T from the lower item's side."""
-        here, slots = self, np.searchsorted(self.pairs, pairs)
+        here, slots = self, self.pairs.searchsorted(pairs)
         if not (len(self.pairs) and np.array_equal(self.pairs.take(slots, mode="clip"), pairs)):
             merged = np.union1d(self.pairs, pairs)
             first, second = pair_ends(self.n, merged)
@@ -130,7 +130,7 @@ class Tally:
 
     def _add_one(self, i: int, j: int, count: float, total: float) -> "Tally":
         pair = pair_number(self.n, i, j)
-        slot = int(np.searchsorted(self.pairs, pair))
+        slot = int(self.pairs.searchsorted(pair))
         if slot < len(self.pairs) and self.pairs[slot] == pair:
             counts, sums = self.counts.copy(), self.sums.copy()
             counts[slot] += count

@@ -11,6 +11,7 @@ from shortlist.pairs import (
     laplacian,
     n_pairs,
     pair_ends,
+    pair_items,
     pair_number,
     top_k,
 )
@@ -24,6 +25,7 @@ def test_numbers_and_ends_are_inverse_and_in_the_order_of_triu_indices(n):
     )
     assert [ends.tolist() for ends in pair_ends(n, np.arange(n_pairs(n)))] == [first.tolist(), second.tolist()]
     assert [ends.tolist() for ends in all_pairs(n)] == [first.tolist(), second.tolist()]
+    assert [pair_items(n, p) for p in range(n_pairs(n))] == list(zip(first.tolist(), second.tolist(), strict=True))
 
 
 @given(st.integers(2, 200_000), st.data())

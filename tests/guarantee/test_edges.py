@@ -6,6 +6,8 @@ log(k/delta) together: the event that Ville's inequality bounds, without which n
 tested twice: with them at most a share delta is fooled, and without them many more.
 """
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -72,7 +74,7 @@ def play(seed, problem, truth, world, rule=None, ties=0.0, votes=VOTES):
     fooled = crossed = False
     while not (state.verdict.done or fooled) and state.tally.votes < votes:
         asked = round(state.tally.votes)
-        pairs, counts = loop.ask_block(state, max(8, asked // 3))
+        pairs, counts = loop.ask_block(state, max(10, asked // 2))
         first, second = pair_ends(problem.n, pairs)
         mean = world(asked, state.facts.book)[first, second]
         state = loop.tell_block(state, answers(problem, rng, first, second, counts, mean, ties))
@@ -129,7 +131,7 @@ def test_cycles_on_either_side_of_the_line_do_not_matter():
     for i, j in [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]:
         matrix[i, j], matrix[j, i] = 0.9, 0.1
     fooled, crossed, certified = np.sum(
-        [play(seed, Problem(6, 3, DELTA), {0, 1, 2}, lambda *_: matrix, votes=600) for seed in range(RUNS)], axis=0
+        [play(seed, Problem(6, 3, DELTA), {0, 1, 2}, lambda *_: matrix, votes=450) for seed in range(RUNS)], axis=0
     )
     print(f"cycles: fooled {fooled / RUNS:.3f}, crossed {crossed / RUNS:.3f}, certified {certified / RUNS:.3f}")
     assert at_most_delta(crossed)
@@ -145,7 +147,7 @@ def test_an_opponent_who_asks_what_is_closest_to_a_false_certificate(k):
     for seed in range(RUNS):
         rng = np.random.default_rng((3, seed))
         ledger = empty_ledger(problem)
-        for _ in range(80):
+        for _ in range(50):
             worst = np.argmax(ledger.wealth(outside, inside) + 1e-9 * rng.random(len(outside)))
             first, second = outside[[worst]], inside[[worst]]
             outcome = rng.integers(0, 2, 1).astype(np.float64)
@@ -210,7 +212,7 @@ def test_delays_that_depend_on_the_outcome():
     assert far_above_delta(careless)
 
 
-def meddled(seed, votes=25):
+def meddled(seed, votes=20):
     """Two equal items. An owner who wants "b" takes back whatever speaks for "a", by undo or by voiding its judge.
     Fooled, looking at all moments; and fooled at the end if an undo had removed the vote wholly?"""
     rng, truth = np.random.default_rng((5, seed)), {"a"}
@@ -236,16 +238,17 @@ def test_an_owner_who_takes_back_what_opposes_a_false_answer():
     assert far_above_delta(careless)
 
 
-@pytest.mark.xfail(reason="void skips what is out before it takes the answers back", strict=True)
 def test_to_void_the_only_judge_proves_nothing():
-    study = create_study(["a", "b"], 1, DELTA, seed=1)
-    for vote in range(11):
-        question = study.ask(judge="only")
-        if vote >= 2 and len(study.out) < 6:
-            study.ask(judge="only")  # stays out, which holds the certificate back
-        study.tell(question, winner="a")
-    assert not study.verdict.done
-    assert not study.void("only").done
+    """However many of this judge's questions are out, which hold the certificate back, and whenever it happens."""
+    for held in range(1, 7):
+        study = create_study(["a", "b"], 1, DELTA, method="uniform", rule="edges", seed=1)
+        for vote in range(25):
+            question = study.ask(judge="only")
+            if vote >= 2 and len(study.out) <= held:
+                study.ask(judge="only")  # stays out
+            if study.tell(question, winner="a").done:
+                break
+            assert not copy.deepcopy(study).void("only").done
 
 
 def counted(seed, ties):
@@ -295,7 +298,7 @@ def tolerated(seed):
     rng, problem = np.random.default_rng((7, seed)), Problem(3, 1, DELTA, tolerance=tolerance)
     state = loop.start(problem, Bridge(), Edges(), seed)
     while not state.verdict.done and state.tally.votes < 200:
-        pairs, counts = loop.ask_block(state, max(8, round(state.tally.votes) // 3))
+        pairs, counts = loop.ask_block(state, max(10, round(state.tally.votes) // 2))
         first, second = pair_ends(3, pairs)
         state = loop.tell_block(state, answers(problem, rng, first, second, counts, matrix[first, second], 0.0))
     verdict = loop.examine(state)

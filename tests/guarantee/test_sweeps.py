@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from shortlist.families import BradleyTerry
-from shortlist.instances import equally_spaced
+from shortlist.instances import Sst, Utilities, equally_spaced
 from shortlist.simulation import simulate
 
 pytestmark = pytest.mark.sweep
@@ -36,3 +36,29 @@ def test_full_gradients_do_no_worse():
     sampled, full = (cell(10, 3, OracleTracking(gradient=gradient)) for gradient in ("sampled", "full"))
     assert full.correct == 20
     assert full.mean_comparisons <= sampled.mean_comparisons + 2 * np.hypot(full.standard_error, sampled.standard_error)
+
+
+NEAR_TIES = Utilities((3.0, 2.0, 1.0, 0.303, 0.3, -0.1, -0.103, -1.0, -2.0, -3.0), 5)
+BRIDGE = {  # instance, delta, runs, the mean that must be reached, and the largest run if that matters
+    "n=20": (equally_spaced(20, 5, 0.25, BradleyTerry()), 0.01, 40, 4_000, None),
+    "n=50": (equally_spaced(50, 5, 0.25, BradleyTerry()), 0.01, 20, 5_000, None),
+    "n=100": (equally_spaced(100, 5, 0.1, BradleyTerry()), 0.01, 10, 27_000, None),
+    "small delta": (equally_spaced(20, 5, 0.25, BradleyTerry()), 1e-6, 40, 7_400, None),
+    "near ties": (NEAR_TIES, 0.01, 60, 2_350, 4_000),
+}
+
+
+@pytest.mark.parametrize("name", BRIDGE)
+def test_the_bridge_is_as_short_as_it_should_be(name):
+    instance, delta, runs, mean, most = BRIDGE[name]
+    found = simulate(instance, "bridge", runs, seed=1, delta=delta, jobs=2)
+    assert found.correct == runs
+    assert found.mean_comparisons <= mean
+    assert most is None or found.comparisons.max() <= most
+
+
+def test_the_bridge_without_utilities():
+    """Independent bands; draws differ a lot in difficulty."""
+    found = simulate(Sst(20, 5), "bridge", 20, seed=1, delta=0.01, jobs=2)
+    assert found.correct == 20
+    assert np.median(found.comparisons) <= 17_500

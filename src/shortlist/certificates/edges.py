@@ -7,7 +7,7 @@ stochastic transitivity. Theorems and proofs: docs/guarantee.md.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ class Edges:
                 verdict = chains.verdict(votes, evidence.verdict)
                 return Evidence(verdict, ledger.belief, ledger.votes), verdict
         if ledger.votes < (1 + REPORT) * evidence.reported and ledger.votes > 1:
-            return evidence, replace(evidence.verdict, votes=votes)
+            return evidence, evidence.verdict  # the loop counts the votes
         verdict = _Chains(problem, ledger).verdict(votes, evidence.verdict)
         return Evidence(verdict, ledger.belief, ledger.votes), verdict
 
@@ -179,7 +179,8 @@ class _Chains:
 
 def guarantee(problem: Problem) -> str:
     form = TOLERANT if problem.tolerance else GUARANTEE
-    return form.format(delta=problem.delta, k=problem.k, tolerance=problem.tolerance)
+    noise = "" if problem.family.win is not None else ", for normal noise of the given sigma or less"
+    return form.format(delta=problem.delta, k=problem.k, tolerance=problem.tolerance) + noise
 
 
 def _open(problem: Problem) -> Verdict[int]:

@@ -22,7 +22,7 @@ def grid_accounts(problem: Problem, block: Block, tolerant: bool = False) -> Acc
     pairs, slots = np.unique(pair_numbers(n, block.first, block.second), return_inverse=True)
     turned = (block.first > block.second) != (2 * problem.k > n)
     outcome = np.where(turned, family.flip(block.outcome), block.outcome)
-    null = np.asarray(-problem.margin if tolerant else 0.0)
+    null = -problem.margin if tolerant else 0.0
     scale = 0.5 * family.variance_bound**-0.5  # 1 for Bradley-Terry, in units of sigma for Gaussian votes
     ahead, behind = (
         _average([

@@ -6,8 +6,9 @@ folded every question up to the oldest one still out, and it alone decides; `_ah
 of turn, and only chooses what to ask next.
 """
 
-import random
+import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
@@ -27,7 +28,7 @@ from shortlist.errors import (
     VoidJudge,
 )
 from shortlist.facts import Questions
-from shortlist.pairs import pair_ends, pair_number
+from shortlist.pairs import pair_items, pair_number
 from shortlist.problem import Problem
 from shortlist.rules.bridge import Bridge
 from shortlist.rules.rule import Rule
@@ -111,13 +112,13 @@ class Study:
         if self._settled.verdict.done:
             raise StudyDone(str(self._settled.verdict.reason))
         budget = self.problem.max_votes
-        if budget is not None and len(self._history) - len(self._skipped) >= budget:
+        if budget is not None and len(self._n_out) + round(self._ahead.tally.votes) >= budget:
             raise NothingToAsk(f"all {budget} votes of the budget are asked for; answer or skip what is out")
         out = [pair_number(self.problem.n, *self._ends(question)) for question in self.out]
         pair = loop.ask(self._ahead, out + self._skipped, avoid)
-        i, j = (int(end) for end in pair_ends(self.problem.n, np.asarray(pair)))
+        i, j = pair_items(self.problem.n, pair)
         number = len(self._history)
-        if random.Random(f"{self.seed} {number}").random() < 0.5:
+        if hashlib.blake2b(f"{self.seed} {number}".encode(), digest_size=1).digest()[0] % 2:  # a fair coin
             i, j = j, i
         bet = float(loop.bets(self._ahead, np.array([i]), np.array([j]))[0])
         self._history.append(Answer(Question(number, self.items[i], self.items[j], judge, bet)))
@@ -153,15 +154,18 @@ class Study:
     def void(self, judge: str) -> Verdict[str]:
         """Ask this judge nothing more, and take all their answers back as `undo` does."""
         self._voided.add(judge)
-        for answer in [answer for answer in self._history if answer.question.judge == judge]:
+        theirs = [answer for answer in self._history if answer.question.judge == judge]
+        for answer in theirs:
+            if answer.outcome is not None and not answer.undone:
+                self.undo(answer.question)
+        for answer in theirs:  # only now: what is out no longer counts as lost then
             if not answer.closed:
                 self.skip(answer.question)
-            elif answer.outcome is not None and not answer.undone:
-                self.undo(answer.question)
         return self.verdict
 
     def skip(self, question: Question | int) -> Verdict[str]:
-        """Close a question without a vote; its pair counts as asked."""
+        """Close a question without a vote; its pair counts as asked. Only for reasons that do not depend on what the
+        answer would have been."""
         answer = self._open_question(question)
         verdict = self._close(replace(answer, closed=True))
         self._skipped.append(pair_number(self.problem.n, *self._ends(answer.question)))
@@ -237,7 +241,7 @@ class Study:
     def _close_now(self, answer: Answer) -> Verdict[str]:
         number = answer.question.id
         waiting = self._waiting(but=number)
-        with one_thread():
+        with nullcontext() if self._ahead.facts.mle is None else one_thread():
             if answer.outcome is None:
                 state = loop.check(self._ahead, waiting)
             else:
