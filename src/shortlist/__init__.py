@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shortlist.arrays import certify as certify
     from shortlist.arrays import fit as fit
+    from shortlist.certificates.edges import Edges as Edges
     from shortlist.certificates.glr import Glr as Glr
+    from shortlist.certificates.posterior import Posterior as Posterior
     from shortlist.certificates.verdict import Verdict as Verdict
     from shortlist.errors import ShortlistError as ShortlistError
     from shortlist.families import BradleyTerry as BradleyTerry
     from shortlist.families import Gaussian as Gaussian
     from shortlist.io.instances import make_instance as make_instance
     from shortlist.oracle import solve_oracle as solve_oracle
+    from shortlist.rules.bridge import Bridge as Bridge
     from shortlist.rules.oracle_tracking import OracleTracking as OracleTracking
+    from shortlist.rules.track_and_stop import TrackAndStop as TrackAndStop
     from shortlist.rules.uniform import Uniform as Uniform
     from shortlist.simulation import simulate as simulate
     from shortlist.study.create import create_study as create_study
@@ -24,12 +28,16 @@ if TYPE_CHECKING:
 # Loaded on first use, so that importing the package, or asking the command for help, costs nothing.
 _HOMES = {
     "BradleyTerry": "families",
+    "Bridge": "rules.bridge",
+    "Edges": "certificates.edges",
     "Gaussian": "families",
     "Glr": "certificates.glr",
     "OracleTracking": "rules.oracle_tracking",
+    "Posterior": "certificates.posterior",
     "Question": "study.study",
     "ShortlistError": "errors",
     "Study": "study.study",
+    "TrackAndStop": "rules.track_and_stop",
     "Uniform": "rules.uniform",
     "Verdict": "certificates.verdict",
     "certify": "arrays",

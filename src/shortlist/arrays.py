@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shortlist import estimate, loop
-from shortlist.certificates import CERTIFICATES
+from shortlist.certificates import CERTIFICATES, posterior
 from shortlist.certificates.edges import certify_votes
 from shortlist.certificates.glr import Glr
 from shortlist.certificates.verdict import Verdict
@@ -73,6 +73,24 @@ def certify(
         facts = Facts(tally, estimate.fit(speaks, tally, bound))
         certificate: loop.Certificate = Glr(lam) if rule == "glr" else CERTIFICATES[rule]()
         return certificate.examine(certificate.start(problem), problem, facts)
+
+
+def chances(
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    k: int,
+    weight: ArrayLike | None = None,
+    n: int | None = None,
+    family: str | Family = "bradley-terry",
+    sigma: float = 1.0,
+    scale: float = 1.5,
+) -> Floats:
+    """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
+    speaks = make_family(family, sigma)
+    tally = tally_votes(speaks, first, second, outcome, weight, n)
+    with one_thread():
+        return posterior.chances(Problem(tally.n, k, 0.5, speaks), tally, scale)
 
 
 def ask_next(

@@ -130,3 +130,15 @@ def test_advice_at_a_tie():
         if study.verdict.votes % 100 == 0 and study.advice:
             said.append(study.advice)
     assert any("look tied at the line; a tolerance of" in advice for advice in said)
+
+
+def test_chances_add_up_and_follow_the_votes():
+    study = shortlist.create_study(ITEMS, k=2, max_votes=200)
+    assert all(abs(chance - 0.4) < 0.05 for chance in study.chances().values())
+    rng = np.random.default_rng(2)
+    while not study.verdict.done:
+        question = study.ask()
+        study.tell(question, answer(question, rng))
+    chances = study.chances()
+    assert sum(chances.values()) == pytest.approx(2)
+    assert min(chances["ann"], chances["bob"]) > max(chances["cid"], chances["dee"], chances["eve"])

@@ -74,13 +74,17 @@ def certify(
     next_pairs = [[table.items[i], table.items[j], votes] for i, j, votes in asks]
     if as_json:
         utilities = dict(zip(table.items, map(float, theta), strict=True))
-        return print_json({**vars(shown), "delta": delta, "k": k, "utilities": utilities, "ask_next": next_pairs})
+        likely = arrays.chances(*columns, k, table.weight, size, family.value, sigma)
+        chances = dict(zip(table.items, map(float, likely), strict=True))
+        found = {**vars(shown), "delta": delta, "k": k, "utilities": utilities}
+        return print_json({**found, "chances": chances, "ask_next": next_pairs})
     counts = np.bincount(table.first, table.weight, size) + np.bincount(table.second, table.weight, size)
-    _show_verdict(shown, table.items, theta, counts)
+    likely = arrays.chances(*columns, k, table.weight, size, family.value, sigma)
+    _show_verdict(shown, table.items, theta, counts, likely)
     _show_next(next_pairs)
 
 
-def _show_verdict(verdict: Any, items: tuple[str, ...], theta: Any, counts: Any) -> None:
+def _show_verdict(verdict: Any, items: tuple[str, ...], theta: Any, counts: Any, likely: Any) -> None:
     out = console()
     out.print(str(verdict))
     if verdict.threshold is not None and not math.isfinite(verdict.threshold):
@@ -92,11 +96,13 @@ def _show_verdict(verdict: Any, items: tuple[str, ...], theta: Any, counts: Any)
     out.print(f"  Guarantee: {verdict.guarantee}.\n")
     marks = dict.fromkeys(verdict.certainly_in, "in") | dict.fromkeys(verdict.certainly_out, "out")
     width = max(len("item"), *map(len, items))
-    out.print(f"  {'item':<{width}}  utility    votes  certainly")
+    out.print(f"  {'item':<{width}}  utility    votes   chance  certainly")
     for place, i in enumerate(sorted(range(len(items)), key=lambda i: -theta[i])):
         if place == len(verdict.top):
-            out.print("  " + "-" * (width + 28))
-        out.print(f"  {items[i]:<{width}}  {theta[i]:+7.2f}  {counts[i]:>7,.0f}  {marks.get(items[i], '')}".rstrip())
+            out.print("  " + "-" * (width + 37))
+        figures = f"{theta[i]:+7.2f}  {counts[i]:>7,.0f}  {likely[i]:>7.1%}"
+        out.print(f"  {items[i]:<{width}}  {figures}  {marks.get(items[i], '')}".rstrip())
+    out.print("  chance: of being in the top under a normal prior on utilities; an estimate, not a proof")
 
 
 def _show_next(pairs: list[list[Any]]) -> None:

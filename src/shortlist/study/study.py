@@ -15,6 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from shortlist import loop
+from shortlist.certificates.posterior import chances
 from shortlist.certificates.verdict import Verdict, named
 from shortlist.checks import whole
 from shortlist.errors import (
@@ -211,6 +212,12 @@ class Study:
     def utilities(self) -> dict[str, float]:
         """The estimate from all answers so far: maximum likelihood, or the planner's own where none is kept."""
         return dict(zip(self.items, map(float, self._ahead.theta_hat), strict=True))
+
+    def chances(self, scale: float = 1.5) -> dict[str, float]:
+        """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
+        with one_thread():
+            found = chances(self.problem, self._ahead.tally, scale)
+        return dict(zip(self.items, map(float, found), strict=True))
 
     @property
     def out(self) -> list[Question]:
