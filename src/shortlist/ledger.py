@@ -97,12 +97,8 @@ class Ledger:
 
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
-        family, belief, low, high = (
-            self.problem.family,
-            self.belief,
-            np.minimum(first, second),
-            np.maximum(first, second),
-        )
+        family, belief = self.problem.family, self.belief
+        low, high = np.minimum(first, second), np.maximum(first, second)
         eta = belief.theta[low] - belief.theta[high]
         if damped:
             eta = family.damp(eta, belief.spread(low, high))
