@@ -19,7 +19,7 @@ from shortlist.pairs import Floats, Ints, pair_numbers
 HEAD = 12  # a bridgehead has at most so many items on each side
 JITTER = 1e-6  # puts items of which nothing is known in a fresh order each time
 LEAST_ETA = 0.02  # closer items cost as much as at this difference
-DOUBT = 0.5  # and as much as at so many standard errors of it, or a tie that is none draws all questions
+DOUBT = 1.0  # and as much as at so many standard errors of it, or a tie that is none draws all questions
 LEAST_DELTA = 1e-200
 FREE = 1e-9  # what a chosen comparison costs a second time; 0 would be no edge
 MANY = 20  # votes per item before anything is called a tie
