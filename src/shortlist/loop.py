@@ -101,8 +101,8 @@ def ask(state: State, out: Sequence[int] = (), avoid: frozenset[int] = frozenset
         pair = int(state.rule.questions(state.memory, state.facts, waiting, 1, rng)[0][0])
         if pair not in avoid:
             return pair
-        waiting = np.append(waiting, pair)
-    raise NothingToAsk("nothing that this judge may be shown is needed now; ask another judge, or later")
+        waiting = np.append(waiting, np.full(2 ** min(attempt, 14), pair))  # as if out more and more often
+    raise NothingToAsk(f"{PATIENCE} tries found no question that this judge may be shown; ask another judge, or later")
 
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:

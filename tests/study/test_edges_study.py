@@ -93,6 +93,11 @@ def test_a_judge_is_not_shown_what_to_avoid():
     hers = [("ann", other) for other in ITEMS[1:]]
     for question in study.ask(30, judge="ann", avoid=hers):
         assert "ann" not in (question.first, question.second)
+    needed = study.ask()
+    only = {needed.first, needed.second}
+    others = [(a, b) for a in ITEMS for b in ITEMS if a < b and {a, b} != only]
+    for question in study.ask(20, avoid=others):
+        assert {question.first, question.second} == only
     with pytest.raises(NothingToAsk, match="judge"):
         shortlist.create_study(["a", "b"], k=1).ask(avoid=[("b", "a")])
     with pytest.raises(BadInput, match="no pair"):

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.belief import Belief
 from shortlist.certificates.closure import Flags, Pull, absorb, certified, pull, starts, step
 from shortlist.certificates.grid import grid_accounts, grid_level
 from shortlist.certificates.verdict import Verdict
@@ -53,7 +52,6 @@ class Evidence(NamedTuple):
     """The last report, and how many votes it had."""
 
     verdict: Verdict[int]
-    belief: Belief | None
     reported: float
 
 
@@ -70,7 +68,7 @@ class Edges:
         return problem.family.win is not None
 
     def start(self, problem: Problem) -> Evidence:
-        return Evidence(_open(problem), None, 0.0)
+        return Evidence(_open(problem), 0.0)
 
     def check(
         self, evidence: Evidence, problem: Problem, facts: Facts, out: Questions | None = None
@@ -81,11 +79,11 @@ class Edges:
             chains = _Chains(problem, ledger)
             if chains.decide(problem.delta):
                 verdict = chains.verdict(votes, evidence.verdict)
-                return Evidence(verdict, ledger.belief, ledger.votes), verdict
+                return Evidence(verdict, ledger.votes), verdict
         if ledger.votes < (1 + REPORT) * evidence.reported and ledger.votes > 1:
             return evidence, evidence.verdict  # the loop counts the votes
         verdict = _Chains(problem, ledger).verdict(votes, evidence.verdict)
-        return Evidence(verdict, ledger.belief, ledger.votes), verdict
+        return Evidence(verdict, ledger.votes), verdict
 
     def examine(self, evidence: Evidence, problem: Problem, facts: Facts, out: Questions | None = None) -> Verdict[int]:
         ledger = facts.book if out is None else facts.book.doubting(*out)
