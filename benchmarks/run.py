@@ -9,7 +9,6 @@ import json
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even:
         block = Block(first, second, sums, counts).divided(*family.split(counts, sums))
         if even:
             tally = state.tally.add_block(family, block)
-            state = replace(state, facts=Facts(tally, fit(family, tally, problem.bound)))
+            state = state._replace(facts=Facts(tally, fit(family, tally, problem.bound)))
         else:
             state = loop.tell_block(state, block)
     study._settled = study._ahead = state

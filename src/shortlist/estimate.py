@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from shortlist.errors import BadProblem, NotConverged
 from shortlist.families import Family
-from shortlist.pairs import Floats, Ints, all_pairs, components, edge_codes, laplacian, node_sums
+from shortlist.pairs import Flags, Floats, Ints, all_pairs, components, edge_codes, laplacian, node_sums
 from shortlist.tally import Tally
-
-Flags = NDArray[np.bool_]
 
 STEP_TOLERANCE = 1e-4  # Newton converges quadratically: after such a step the error is near 1e-8
 FACE_TOLERANCE = 1e-6  # on a face; after such a step the signs of the multipliers can be read

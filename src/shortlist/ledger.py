@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.belief import Belief, nothing_known, refine
-from shortlist.pairs import Floats, Ints, node_sums, pair_ends, pair_numbers
+from shortlist.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
 from shortlist.problem import Problem
 from shortlist.tally import Block
 
@@ -23,7 +23,7 @@ REFRESH = 0.01  # form a new belief when the votes grew by this share
 PRIOR_VOTES = 150.0  # what other pairs say about a pair counts as so many votes of its own
 CASH = 0.1  # the share of an account that is never bet and cannot be lost
 LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
-WEIGHT, SUM, AHEAD, BEHIND, AHEAD_EPS, BEHIND_EPS = range(6)  # columns of the table
+WEIGHT, SUM, AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, AHEAD_EPS, BEHIND_EPS = range(8)  # columns of the table
 
 
 class Accounts(NamedTuple):
@@ -40,7 +40,10 @@ class Accounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Ledger:
-    """A value. `pairs` is sorted; the table has a row for each, seen from the pair's lower item."""
+    """A value. `pairs` is sorted; the table has a row for each, seen from the pair's lower item.
+
+    An account that was once enough by itself, at the problem's delta, is marked as proved and needs no more votes.
+    """
 
     problem: Problem
     pairs: Ints
@@ -68,9 +71,23 @@ class Ledger:
         """The share of votes that were no ties."""
         return float(self.table[:, WEIGHT].sum()) / self.votes if self.votes else 1.0
 
+    def level(self, delta: float) -> float:
+        """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance."""
+        return math.log((2 * self.problem.n if self.problem.tolerance else self.k) / delta)
+
     @cached_property
     def ends(self) -> tuple[Ints, Ints]:
         return pair_ends(self.problem.n, self.pairs)
+
+    @cached_property
+    def proved(self) -> Accounts:
+        """A wealth of 1 for each ordered pair whose account was once enough by itself."""
+        first, second = self.ends
+        ahead, behind = (np.flatnonzero(self.table[:, column]) for column in (PROVED_AHEAD, PROVED_BEHIND))
+        source, target = (
+            np.concatenate([one[ahead], other[behind]]) for one, other in ((first, second), (second, first))
+        )
+        return Accounts(source, target, np.ones(len(source)))
 
     def accounts(self, tolerant: bool = False) -> Accounts:
         """All accounts; the tolerant ones bet that the source is not worse by more than the tolerance."""
@@ -95,6 +112,11 @@ class Ledger:
         ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
         return _with_cash(np.where(source < target, rows[..., ahead], rows[..., behind]))
 
+    def is_proved(self, source: Ints, target: Ints) -> Flags:
+        """Was the account of source against target once enough by itself?"""
+        rows = self.look_up(source, target)
+        return np.where(source < target, rows[..., PROVED_AHEAD], rows[..., PROVED_BEHIND]) > 0
+
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
         family, belief = self.problem.family, self.belief
@@ -111,17 +133,21 @@ class Ledger:
         expected = self.expected(first, second, damped=True)
         return -expected if self.flipped else expected
 
-    def add(self, block: Block, bets: Floats) -> "Ledger":
-        """After more votes, with the bets that stood when they were asked."""
+    def add(self, block: Block, bets: Floats, out: tuple[Block, Floats] | None = None) -> "Ledger":
+        """After more votes, with the bets that stood when they were asked; `out` are questions not answered yet."""
         rows = self._rows(block, bets)
-        ledger = self._with_rows(block, rows, float(block.counts.sum()))
+        ledger, slots = self._with_rows(block, rows, float(block.counts.sum()))
+        ledger._mark(slots, block, out)
         return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
 
     def withdraw(self, block: Block, bets: Floats) -> "Ledger":
         """After an undo: the support these votes gave is gone, their opposition stays, so a look cannot help."""
         rows = self._rows(block, bets)
         rows[:, AHEAD:] = np.maximum(rows[:, AHEAD:], 0.0)
-        return self._with_rows(block, -rows, -float(block.counts.sum()))
+        ledger, slots = self._with_rows(block, -rows, -float(block.counts.sum()))
+        ledger.table[slots, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
+        ledger.__dict__.pop("proved", None)
+        return ledger
 
     def doubting(self, block: Block, bets: Floats) -> "Ledger":
         """As if questions that are out were lost by both sides: what is proved then holds however they end."""
@@ -130,11 +156,11 @@ class Ledger:
         ends = np.asarray([win, float(self.problem.family.flip(np.asarray(win)))])
         worst = np.minimum(*(self._rows(block._replace(outcome=np.full(len(bets), end)), bets) for end in ends))
         worst[:, :AHEAD] = 0.0
-        return self._with_rows(block, worst, 0.0)
+        return self._with_rows(block, worst, 0.0)[0]
 
     def tolerating(self, tolerance: float) -> "Ledger":
         """As if this tolerance had just been set: nothing is bet on it yet."""
-        table = np.pad(self.table[:, :AHEAD_EPS], ((0, 0), (0, 2)))
+        table = np.pad(self.table[:, :PROVED_AHEAD], ((0, 0), (0, 4)))
         return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table)
 
     def refresh(self) -> "Ledger":
@@ -149,40 +175,59 @@ class Ledger:
         turned = (block.first > block.second) != self.flipped
         outcome = np.where(turned, family.flip(block.outcome), block.outcome)
         bet = np.where(turned, -bets, bets)
-        columns = [*family.decisive(outcome)]
-        ahead, seen = bet > 0, np.where(bet > 0, outcome, family.flip(outcome))
-        gain = family.log_factor(np.abs(bet), 0.0, seen)  # only the side that is believed better bets
-        columns += [np.where(ahead, gain, 0.0), np.where(ahead, 0.0, gain)]
+        rows = np.zeros((len(bets), self.table.shape[1]))
+        rows[:, WEIGHT], rows[:, SUM] = family.decisive(outcome)
+        ahead = bet > 0
+        gain = family.log_factor(np.abs(bet), 0.0, np.where(ahead, outcome, family.flip(outcome)))
+        rows[:, AHEAD] = np.where(ahead, gain, 0.0)  # only the side that is believed better bets
+        rows[:, BEHIND] = np.where(ahead, 0.0, gain)
         if self.problem.tolerance:
             null = -self.problem.margin
-            columns += [family.log_factor(np.maximum(bet, null), null, outcome)]
-            columns += [family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))]
-        return np.stack(columns, axis=1) * block.counts[:, None]
+            rows[:, AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
+            rows[:, BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
+        return rows * block.counts[:, None]
 
-    def _with_rows(self, block: Block, rows: Floats, votes: float) -> "Ledger":
-        numbers = pair_numbers(self.problem.n, block.first, block.second)
-        ledger = self._with_pairs(numbers)
+    def _with_rows(self, block: Block, rows: Floats, votes: float) -> tuple["Ledger", Ints]:
+        """With the rows added to their pairs, and where those are in the table."""
+        ledger, slots = self._with_pairs(pair_numbers(self.problem.n, block.first, block.second))
+        touched = slots if len(slots) == 1 else np.unique(slots)
         table, inflow = ledger.table.copy(), self.inflow.copy()
-        slots = ledger.pairs.searchsorted(numbers)
+        before = _with_cash(table[touched, AHEAD : BEHIND + 1])
         np.add.at(table, slots, rows)
-        touched, rows_of = (slots, ...) if len(slots) == 1 else np.unique(slots, return_index=True)
-        low, high = np.minimum(block.first, block.second)[rows_of], np.maximum(block.first, block.second)[rows_of]
-        change = _with_cash(table[touched]) - _with_cash(ledger.table[touched])
-        np.add.at(inflow, high, change[:, AHEAD])
-        np.add.at(inflow, low, change[:, BEHIND])
-        heir = replace(ledger, table=table, inflow=inflow, votes=self.votes + votes)
-        if ledger.pairs is self.pairs and "ends" in self.__dict__:
-            heir.__dict__["ends"] = self.ends
-        return heir
+        change = _with_cash(table[touched, AHEAD : BEHIND + 1]) - before
+        low, high = ledger.ends
+        np.add.at(inflow, high[touched], change[:, 0])
+        np.add.at(inflow, low[touched], change[:, 1])
+        heir = Ledger(self.problem, ledger.pairs, table, inflow, self.belief, self.votes + votes, self.believed)
+        heir.__dict__["ends"] = ledger.ends
+        if "proved" in self.__dict__:
+            heir.__dict__["proved"] = self.proved
+        return heir, slots
 
-    def _with_pairs(self, numbers: Ints) -> "Ledger":
+    def _with_pairs(self, numbers: Ints) -> tuple["Ledger", Ints]:
+        """With a row for each of these pairs, and where those are."""
         slots = self.pairs.searchsorted(numbers)
-        if len(self.pairs) and np.array_equal(self.pairs.take(slots, mode="clip"), numbers):
-            return self
+        if len(self.pairs) and bool((self.pairs.take(slots, mode="clip") == numbers).all()):
+            return self, slots
         pairs = np.union1d(self.pairs, numbers)
         table = np.zeros((len(pairs), self.table.shape[1]))
         table[pairs.searchsorted(self.pairs)] = self.table
-        return replace(self, pairs=pairs, table=table)
+        return replace(self, pairs=pairs, table=table), pairs.searchsorted(numbers)
+
+    def _mark(self, slots: Ints, block: Block, out: tuple[Block, Floats] | None) -> None:
+        """Mark accounts of the block's pairs, in a table that nobody else has yet, that are now enough by themselves,
+        whatever is out."""
+        enough = self.level(self.problem.delta)
+        rows = self.table[slots]
+        if not ((rows[:, AHEAD : BEHIND + 1] >= enough) > rows[:, PROVED_AHEAD : PROVED_BEHIND + 1]).any():
+            return
+        sure = self if out is None else self.doubting(*out)
+        wealth = _with_cash(sure.look_up(block.first, block.second))
+        losses = sure.accounts().losses(self.problem.n)
+        low, high = (ends[slots] for ends in self.ends)
+        for column, mark, target in ((AHEAD, PROVED_AHEAD, high), (BEHIND, PROVED_BEHIND, low)):
+            self.table[slots[wealth[:, column] - losses[target] >= enough], mark] = 1.0
+        self.__dict__.pop("proved", None)
 
 
 def _with_cash(bet: Floats) -> Floats:
@@ -191,6 +236,6 @@ def _with_cash(bet: Floats) -> Floats:
 
 
 def empty_ledger(problem: Problem) -> Ledger:
-    columns = 6 if problem.tolerance else 4
+    columns = 1 + (BEHIND_EPS if problem.tolerance else PROVED_BEHIND)
     belief = nothing_known(problem.family, problem.n)
     return Ledger(problem, np.empty(0, np.int64), np.zeros((0, columns)), np.zeros(problem.n), belief, 0.0, 0.0)

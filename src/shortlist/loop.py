@@ -5,9 +5,9 @@ same state and the same next question. No input or output, no clock, no hidden r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,8 +60,7 @@ class Certificate(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Everything the next step needs."""
 
     problem: Problem
@@ -125,7 +124,7 @@ def tell(state: State, vote: Vote, out: Questions | None = None) -> State:
     """The state after one more vote. A verdict once reached stays."""
     if state.verdict.done:
         return state
-    return _round(state, _add(state, vote), 1, out)
+    return _round(state, _add(state, vote, out), 1, out)
 
 
 def tell_block(state: State, block: Block) -> State:
@@ -136,13 +135,14 @@ def tell_block(state: State, block: Block) -> State:
     return _round(state, Facts(tally, state.facts.mle, ledger), round(float(block.counts.sum())), None)
 
 
-def withdraw(state: State, vote: Vote, out: Questions | None = None) -> State:
-    """The state after an undo, which may only weaken what is proved; see `Ledger.withdraw`."""
+def withdraw(state: State, votes: Sequence[Vote], out: Questions | None = None) -> State:
+    """The state after votes were taken back, which may only weaken what is proved; see `Ledger.withdraw`."""
     if state.verdict.done:
         return state
-    ledger = state.facts.book.withdraw(*_as_block([vote]))
-    tally = state.tally.add(state.problem.family, vote, -1.0)
-    return check(_estimate(state, Facts(tally, state.facts.mle, ledger)), out)
+    ledger = state.facts.book.withdraw(*_as_block(votes))
+    tally = reduce(lambda tally, vote: tally.add(state.problem.family, vote, -1.0), votes, state.tally)
+    forgetful = state._replace(evidence=state.certificate.start(state.problem))
+    return check(_estimate(forgetful, Facts(tally, state.facts.mle, ledger)), out)
 
 
 def check(state: State, out: Questions | None = None) -> State:
@@ -154,12 +154,12 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
     """The state with votes that came out of turn: good for choosing questions, never for a verdict."""
     if not votes:
         return state
-    facts = reduce(lambda so_far, vote: _add(replace(state, facts=so_far), vote), votes, state.facts)
+    facts = reduce(lambda so_far, vote: _add(state._replace(facts=so_far), vote), votes, state.facts)
     state = _estimate(state, facts)
     rng, memory = np.random.default_rng((state.seed, round(state.tally.votes))), state.memory
     for _ in votes[:A_FEW]:
         memory = state.rule.learn(memory, state.problem, state.facts, 1, lambda: rng)
-    return replace(state, memory=memory)
+    return state._replace(memory=memory)
 
 
 def examine(state: State, out: Questions | None = None) -> Verdict[int]:
@@ -181,10 +181,10 @@ def _as_block(votes: Sequence[Vote]) -> tuple[Block, Floats]:
     return Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes))), values[:, 1]
 
 
-def _add(state: State, vote: Vote) -> Facts:
+def _add(state: State, vote: Vote, out: Questions | None = None) -> Facts:
     facts, ledger = state.facts, state.facts.ledger
     if ledger is not None:
-        ledger = ledger.add(*_as_block([vote]))
+        ledger = ledger.add(*_as_block([vote]), out)
     return Facts(facts.tally.add(state.problem.family, vote), facts.mle, ledger)
 
 
@@ -198,7 +198,7 @@ def _round(state: State, facts: Facts, rounds: int, out: Questions | None) -> St
 def _estimate(state: State, facts: Facts) -> State:
     if facts.mle is not None:
         facts = facts._replace(mle=fit(state.problem.family, facts.tally, state.problem.bound, facts.mle))
-    return replace(state, facts=facts)
+    return state._replace(facts=facts)
 
 
 def _certify(state: State, votes: int, out: Questions | None) -> State:
@@ -209,16 +209,16 @@ def _certify(state: State, votes: int, out: Questions | None) -> State:
         verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
     elif not verdict.done:
         verdict = _hopeful(state, verdict)
-    return replace(state, evidence=evidence, verdict=verdict, checked=votes)
+    return state._replace(evidence=evidence, verdict=verdict, checked=votes)
 
 
 def _hopeful(state: State, verdict: Verdict[int]) -> Verdict[int]:
     """With the votes so far, and the rule's estimate of the votes to go if it has one."""
     left = state.rule.votes_left(state.memory, state.facts)
-    return replace(verdict, votes=round(state.tally.votes), votes_left=verdict.votes_left if left is None else left)
+    return verdict.after(round(state.tally.votes), verdict.votes_left if left is None else left)
 
 
 def _learn(state: State, rounds: int) -> State:
     dice = partial(np.random.default_rng, (state.seed, round(state.tally.votes)))
     memory = state.rule.learn(state.memory, state.problem, state.facts, rounds, dice)
-    return state if memory is state.memory else replace(state, memory=memory)
+    return state if memory is state.memory else state._replace(memory=memory)

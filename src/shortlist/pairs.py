@@ -13,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 

@@ -72,7 +72,7 @@ class Tally:
     counts: Floats  # N, or a design w when the tally is an expectation
     sums: Floats  # sum of T(outcome), from the side of `first`
 
-    @property
+    @cached_property
     def votes(self) -> float:
         return float(self.counts.sum())
 
@@ -135,7 +135,7 @@ class Tally:
             counts, sums = self.counts.copy(), self.sums.copy()
             counts[slot] += count
             sums[slot] += total
-            return self._heir(replace(self, counts=counts, sums=sums))
+            return self._heir(Tally(self.n, self.pairs, self.first, self.second, counts, sums))
         return self._heir(
             Tally(
                 self.n,

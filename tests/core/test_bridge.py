@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shortlist import loop
-from shortlist.certificates.edges import Edges, level
+from shortlist.certificates.edges import Edges
 from shortlist.certificates.glr import Glr
 from shortlist.certificates.posterior import Posterior
 from shortlist.families import Gaussian
@@ -58,7 +58,7 @@ def test_a_plan_costs_no_more_than_any_other_bridgehead():
     plan = make_plan(believing(problem, THETA), np.random.default_rng(0))
     eta = THETA[:, None] - THETA
     rates = problem.family.divergence(eta, np.zeros_like(eta))
-    cost = (level(problem, 0.05) + LEARNING) / np.where(eta > 0, rates, np.inf)
+    cost = (empty_ledger(problem).level(0.05) + LEARNING) / np.where(eta > 0, rates, np.inf)
 
     def total(x, y):
         upper, lower = range(3 - x, 3), range(3, 3 + y)

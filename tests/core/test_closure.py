@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.certificates.closure import absorb, certified, pull, starts, step
-from shortlist.certificates.edges import Edges, _Chains, level
+from shortlist.certificates.edges import Edges, _Chains
 from shortlist.certificates.grid import grid_accounts, grid_level
 from shortlist.ledger import Accounts, empty_ledger
 from shortlist.problem import Problem
@@ -89,8 +89,10 @@ def chains(seed, n, k, votes, tolerance=0.0, delta=0.1, spread=1.5, grid=False):
 def slow_absorbed(built, delta, item):
     problem, ledger = built.problem, built.ledger
     share = built.share
-    plain = [(ledger.accounts(), level(problem, delta * share), False)]
-    tolerant = [(ledger.accounts(tolerant=True), level(problem, delta * share), False)] if problem.tolerance else []
+    plain = [(ledger.accounts(), ledger.level(delta * share), False)]
+    tolerant = [(ledger.accounts(tolerant=True), ledger.level(delta * share), False)] if problem.tolerance else []
+    if delta * share >= problem.delta:
+        plain.append((ledger.proved, 1.0, True))
     if built.grids:
         enough = grid_level(problem, delta * (1 - share))
         plain.append((built.grids[0], enough, True))

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 from shortlist import certify, create_study, loop
-from shortlist.certificates.edges import Edges, certify_votes, level
+from shortlist.certificates.edges import Edges, certify_votes
 from shortlist.families import Gaussian
 from shortlist.ledger import Ledger, empty_ledger
 from shortlist.pairs import node_sums, pair_ends
@@ -47,7 +47,7 @@ def crosses(ledger, truth):
     here = np.isin(np.arange(problem.n), list(truth)) != ledger.flipped
     across = ~here[accounts.source] & here[accounts.target]
     won = node_sums(accounts.target[across], accounts.wealth[across], problem.n)
-    return bool(won[here].max() >= level(problem, problem.delta))
+    return bool(won[here].max() >= ledger.level(problem.delta))
 
 
 def answers(problem, rng, first, second, counts, mean, ties):

@@ -9,13 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from shortlist.ledger import Accounts
-from shortlist.pairs import Floats, Ints
-
-Flags = NDArray[np.bool_]
+from shortlist.pairs import Flags, Floats, Ints
 
 
 class Pull(NamedTuple):

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.certificates.closure import Flags, Pull, absorb, certified, pull, starts, step
+from shortlist.certificates.closure import Pull, absorb, certified, pull, starts, step
 from shortlist.certificates.grid import grid_accounts, grid_level
 from shortlist.certificates.verdict import Verdict
 from shortlist.facts import Facts, Questions
 from shortlist.ledger import REFRESH, Accounts, Ledger, empty_ledger
-from shortlist.pairs import top_k
+from shortlist.pairs import Flags, top_k
 from shortlist.problem import Problem
 from shortlist.tally import Block
 
@@ -90,18 +90,13 @@ class Edges:
         return _Chains(problem, ledger).verdict(round(ledger.votes), evidence.verdict)
 
 
-def level(problem: Problem, delta: float) -> float:
-    """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance."""
-    sides = 2 * problem.n if problem.tolerance else min(problem.k, problem.n - problem.k)
-    return math.log(sides / delta)
-
-
 def _may_be_enough(problem: Problem, ledger: Ledger) -> bool:
     """A cheap condition that every stop meets: all but k items have enough evidence against them."""
     if problem.tolerance:
         return ledger.votes > 0
-    full = np.count_nonzero(ledger.inflow >= level(problem, problem.delta))
-    return bool(full >= problem.n - ledger.k)
+    full = ledger.inflow >= ledger.level(problem.delta)
+    full[ledger.proved.target] = True
+    return int(np.count_nonzero(full)) >= problem.n - ledger.k
 
 
 class _Chains:
@@ -119,13 +114,15 @@ class _Chains:
     def absorbed(self, delta: float) -> Flags:
         """A column for each of the top: all that it is proved not to be worse than, with error at most delta."""
         plain = self._pulls(self.plain, 0, delta)
+        if delta * self.share >= self.problem.delta:
+            plain.append(certified(self.problem.n, self.ledger.proved, 1.0))
         reached = absorb(plain, starts(self.problem.n, self.top))
         if self.tolerant is None:
             return reached
         return absorb(plain, step(self._pulls(self.tolerant, 1, delta), reached))
 
     def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[Pull, float]]:
-        pulls = [(bets, level(self.problem, delta * self.share))] if self.share else []
+        pulls = [(bets, self.ledger.level(delta * self.share))] if self.share else []
         if self.grids:
             pulls.append(
                 certified(self.problem.n, self.grids[kind], grid_level(self.problem, delta * (1 - self.share)))

@@ -37,6 +37,12 @@ class Verdict(Generic[Item]):
         same = self.top is other.top and self.undecided is other.undecided and self.done == other.done
         return same and (self.statistic, self.error_bound) == (other.statistic, other.error_bound)
 
+    def after(self, votes: int, votes_left: float | None) -> "Verdict[Item]":
+        """The same verdict some votes later; made at every vote, so quicker than dataclasses.replace."""
+        later: Verdict[Item] = object.__new__(Verdict)
+        later.__dict__.update(self.__dict__, votes=votes, votes_left=votes_left)
+        return later
+
     def __str__(self) -> str:
         size = len(self.certainly_in) + len(self.certainly_out) + len(self.undecided)
         names = ", ".join(map(str, self.top))

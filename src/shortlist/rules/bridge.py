@@ -17,12 +17,16 @@ from shortlist.problem import Problem
 from shortlist.rules.plan import Hint, Plan, make_plan, near_tie
 from shortlist.rules.rule import Dice
 
+POWER = 0.5  # chances grow like this power of the votes needed
+
 
 class Memory(NamedTuple):
-    """The plan, and the belief it was made for."""
+    """The plan, the belief it was made for, and what is read off it at every vote."""
 
-    plan: Plan | None
-    belief: Belief | None
+    plan: Plan | None = None
+    belief: Belief | None = None
+    ladder: Floats = np.empty(0)  # chances of the plan's pairs, added up
+    votes_left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -31,19 +35,22 @@ class Bridge:
     wants: frozenset[str] = frozenset({"ledger"})
 
     def start(self, problem: Problem) -> Memory:
-        return Memory(None, None)
+        return Memory()
 
     def questions(
         self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
     ) -> tuple[Ints, Floats]:
-        plan = memory.plan or make_plan(facts.book, rng)
-        chances = _chances(plan, out)
-        if not len(chances):
+        if memory.plan is None:
+            memory = _remember(facts, rng)
+        plan = memory.plan
+        assert plan is not None
+        if not len(plan.pairs):
             return np.array([pair_number(facts.tally.n, *plan.line)]), np.array([float(size)])
         if size == 1:
-            ladder = chances.cumsum()
+            ladder = _chances(plan, out).cumsum() if len(out) else memory.ladder
             slot = int(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"))
             return plan.pairs[[min(slot, len(ladder) - 1)]], np.ones(1)
+        chances = _chances(plan, out)
         counts = rng.multinomial(size, chances / chances.sum())
         asked = np.flatnonzero(counts)
         order = asked[np.argsort(plan.pairs[asked])]
@@ -53,23 +60,28 @@ class Bridge:
         """A new plan for each new belief."""
         if memory.plan is not None and memory.belief is facts.book.belief:
             return memory
-        return Memory(make_plan(facts.book, dice()), facts.book.belief)
+        return _remember(facts, dice())
 
     def hint(self, memory: Memory, facts: Facts) -> Hint | None:
         """A way out of a tie at the line, if it looks like one."""
         return None if memory.plan is None else near_tie(facts.book, memory.plan)
 
     def votes_left(self, memory: Memory, facts: Facts) -> float | None:
-        plan = memory.plan
-        return None if plan is None else float(plan.costs.sum()) / max(facts.book.decisive, 1e-3)
+        return memory.votes_left
+
+
+def _remember(facts: Facts, rng: np.random.Generator) -> Memory:
+    plan = make_plan(facts.book, rng)
+    left = float(plan.costs.sum()) / max(facts.book.decisive, 1e-3)
+    return Memory(plan, facts.book.belief, (plan.costs**POWER).cumsum(), left)
 
 
 def _chances(plan: Plan, out: Ints) -> Floats:
-    if not len(out) or not len(plan.pairs):
-        return np.sqrt(plan.costs)
+    if not len(out):
+        return plan.costs**POWER
     order = np.argsort(plan.pairs)
     slots = np.minimum(np.searchsorted(plan.pairs[order], out), len(order) - 1)
     hits = plan.pairs[order][slots] == out
     waiting = node_sums(order[slots[hits]], np.ones(int(hits.sum())), len(order))
     left = np.maximum(plan.costs - waiting, 0.0)
-    return np.sqrt(left if left.any() else plan.costs)
+    return (left if left.any() else plan.costs) ** POWER

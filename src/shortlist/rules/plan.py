@@ -12,14 +12,13 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from shortlist.certificates.edges import level
 from shortlist.ledger import Ledger
 from shortlist.pairs import Floats, Ints, pair_numbers
 
 HEAD = 12  # a bridgehead has at most so many items on each side
 JITTER = 1e-6  # puts items of which nothing is known in a fresh order each time
 LEAST_ETA = 0.02  # closer items cost as much as at this difference
-DOUBT = 1.0  # and as much as at so many standard errors of it, or a tie that is none draws all questions
+DOUBT = 1.0  # across the line, as much as at so many standard errors of it, or a tie that is none draws all questions
 LEAST_DELTA = 1e-200
 FREE = 1e-9  # what a chosen comparison costs a second time; 0 would be no edge
 MANY = 20  # votes per item before anything is called a tie
@@ -42,22 +41,28 @@ class _Prices:
     def __init__(self, ledger: Ledger, delta: float) -> None:
         self.ledger, self.problem = ledger, ledger.problem
         self.allowed = None if self.problem.allowed is None else np.array(self.problem.allowed)
-        self.level = level(self.problem, delta)
+        self.level, self.delta = ledger.level(delta), delta
         self.losses = ledger.accounts().losses(self.problem.n)
         self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
 
     def rates(self, source: Ints, target: Ints, across: bool) -> Floats:
         """Nats that one vote is expected to bring to source's account against target; 0 for a forbidden pair."""
         null = -self.problem.margin if across else 0.0
-        doubt = np.sqrt(self.ledger.belief.spread(source, target))
-        eta = np.maximum(self.ledger.expected(source, target, damped=False), null + LEAST_ETA + DOUBT * doubt)
+        least = np.full(source.shape, null + LEAST_ETA)
+        if across:
+            least += DOUBT * np.sqrt(self.ledger.belief.spread(source, target))
+        eta = np.maximum(self.ledger.expected(source, target, damped=False), least)
         rates = self.problem.family.divergence(eta, np.full_like(eta, null))
         if self.allowed is None:
             return rates
         return np.where(np.isin(pair_numbers(self.problem.n, source, target), self.allowed), rates, 0.0)
 
     def gains(self, source: Ints, target: Ints, across: bool) -> Floats:
-        return np.maximum(self.ledger.wealth(source, target, across and self.problem.tolerance > 0), 0.0)
+        """What the accounts have won; without limit where they were enough once."""
+        won = np.maximum(self.ledger.wealth(source, target, across and self.problem.tolerance > 0), 0.0)
+        if self.delta < self.problem.delta:
+            return won
+        return np.where(self.ledger.is_proved(source, target), np.inf, won)
 
     def votes(self, gains: Floats, target: Ints, rates: Floats, across: bool) -> Floats:
         """How many more votes until the gains against target are enough."""

@@ -144,24 +144,28 @@ class Study:
         answer = self._known(number)
         if answer.outcome is None or answer.undone:
             raise UnknownQuestion(number)
-        if not self._any_order:
-            raise BadProblem(f"the {self._ahead.certificate.name} certificate cannot take votes back; rule='edges' can")
-        with one_thread():
-            state = loop.withdraw(self._ahead, self._vote(answer), self._waiting())
-        self._history[number] = replace(answer, undone=True)
-        self._settled = self._ahead = state
-        return self.verdict
+        return self._take_back([answer])
 
     def void(self, judge: str) -> Verdict[str]:
         """Ask this judge nothing more, and take all their answers back as `undo` does."""
         self._voided.add(judge)
         theirs = [answer for answer in self._history if answer.question.judge == judge]
-        for answer in theirs:
-            if answer.outcome is not None and not answer.undone:
-                self.undo(answer.question)
+        self._take_back([answer for answer in theirs if answer.outcome is not None and not answer.undone])
         for answer in theirs:  # only now: what is out no longer counts as lost then
             if not answer.closed:
                 self.skip(answer.question)
+        return self.verdict
+
+    def _take_back(self, answers: Sequence[Answer]) -> Verdict[str]:
+        if not answers:
+            return self.verdict
+        if not self._any_order:
+            raise BadProblem(f"the {self._ahead.certificate.name} certificate cannot take votes back; rule='edges' can")
+        with one_thread():
+            state = loop.withdraw(self._ahead, [self._vote(answer) for answer in answers], self._waiting())
+        for answer in answers:
+            self._history[answer.question.id] = replace(answer, undone=True)
+        self._settled = self._ahead = state
         return self.verdict
 
     def skip(self, question: Question | int) -> Verdict[str]:
@@ -179,8 +183,7 @@ class Study:
         if self._named is None or not state.verdict.says_the_same(self._named[0]):
             self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
         elif self._named[0] is not state.verdict:
-            now = replace(self._named[1], votes=state.verdict.votes, votes_left=state.verdict.votes_left)
-            self._named = state.verdict, now
+            self._named = state.verdict, self._named[1].after(state.verdict.votes, state.verdict.votes_left)
         return self._named[1]
 
     def examine(self) -> Verdict[str]:
