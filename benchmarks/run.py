@@ -20,6 +20,7 @@ from rich.table import Table
 
 import shortlist
 from shortlist import loop
+from shortlist.baselines import BASELINES, run_baseline
 from shortlist.certificates import CERTIFICATES
 from shortlist.estimate import fit
 from shortlist.facts import Facts
@@ -188,6 +189,19 @@ def lazy_run() -> Row:
     return {"what": what, "seconds": run.seconds}
 
 
+def baseline_rows() -> list[Row]:
+    """Whole runs, once their loops are compiled."""
+    wins, rows = equally_spaced(20, 5, 0.25, BradleyTerry()).draw(np.random.default_rng(0)).expected, []
+    for name in BASELINES:
+        run_baseline(name, wins, 5, 0.01, np.random.default_rng(0))
+        began = time.perf_counter()
+        made = sum(run_baseline(name, wins, 5, 0.01, np.random.default_rng([1, run])).comparisons for run in range(100))
+        seconds = time.perf_counter() - began
+        what = f"100 runs of {name}, n=20, k=5, gap 0.25: {made / seconds / 1e6:.0f} million comparisons a second"
+        rows.append({"what": what, "seconds": seconds})
+    return rows
+
+
 def measure(quick: bool) -> list[Row]:
     with one_thread():
         rows = [
@@ -198,6 +212,7 @@ def measure(quick: bool) -> list[Row]:
         ]
         rows += [] if quick else [ask_and_tell(OracleTracking(), spaced(500, 0.02), 5, 300_000, 50, even=True)]
         rows += [cold_fit(), *fit_against_peers()]
+    rows += baseline_rows()
     rows += oracle_rows([(20, 5, 0.25)] if quick else [(20, 5, 0.25), (100, 5, 0.1)])
     return rows if quick else [*rows, *many_items(), lazy_run()]
 

@@ -50,6 +50,25 @@ def test_simulate():
     assert "3 of 3" in run(*arguments).stdout
 
 
+def test_simulate_a_baseline():
+    world = ["--instance", "constant", "--p", "0.8", "-n", "4", "-k", "1", "--delta", "0.1"]
+    found = run_json("simulate", *world, "--method", "seeks", "--runs", "3")
+    assert (found["rule"], found["correct"]) == ("own", 3)
+    assert all(r["certified"] and r["reason"] == "certified" for r in found["runs"])
+    short = run_json("simulate", *world, "--method", "borda-lucb", "--runs", "1", "--max-votes", "40")
+    assert short["runs"][0]["reason"] == "budget"
+
+
+def test_replay_with_a_baseline(tmp_path):
+    votes = tmp_path / "votes.csv"
+    rows = [f"{a},{b},{int(number > 0)}" for a, b in ("xy", "xz", "yz") for number in range(10)]
+    votes.write_text("\n".join(["first,second,outcome", *rows]))
+    found = run_json("replay", str(votes), "-k", "1", "--method", "seeks", "--runs", "2", "--max-votes", "100000")
+    assert (found["file_top"], found["correct"]) == (["x"], 2)
+    votes.write_text("\n".join(["first,second,outcome", *rows, "x,y,0.5"]))
+    assert "no ties or grades" in run("replay", str(votes), "-k", "1", "--method", "seeks", code=2).stderr
+
+
 def test_certify(tmp_path):
     votes = tmp_path / "votes.csv"
     rows = [f"{a},{b},0.9,80" for a, b in (("x", "y"), ("x", "z"), ("y", "z"))]
@@ -111,6 +130,10 @@ def test_demo_ends_in_a_verdict():
         ("simulate --instance sst -n 4 -k 1 --delta 1", "delta"),
         ("simulate --instance sst -n 4 -k 1 --method oracle", "true utilities"),
         ("simulate --instance sst -n 4 -k 1 --method magic", "unknown method"),
+        ("simulate --instance sst -n 4 -k 1 --method seeks --rule edges", "stopping of its own"),
+        ("simulate --instance sst -n 4 -k 1 --method borda-lucb --tolerance 0.1", "no tolerance"),
+        ("simulate --instance equally-spaced -n 4 -k 1 --method seeks --family gaussian", "win or lose"),
+        ("simulate --instance sst -n 4 -k 1 --method active-ranking --delta 0.9", "delta"),
         ("simulate --instance sst -n four -k 1", "integer"),
         ("simulate --instance sst -n 4 -k 1 --family gaussian", "bradley-terry"),
         ("simulate --instance sst -n 4 -k 1 --jobs 0", "jobs"),

@@ -10,7 +10,7 @@ LAYERS = [
     ["cli"],
     ["study", "io"],
     ["simulation"],
-    ["arrays", "instances"],
+    ["arrays", "baselines", "instances"],
     ["loop"],
     ["rules"],
     ["certificates", "oracle", "tracking"],
@@ -26,8 +26,8 @@ LAYERS = [
 ]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
 CORE_MAY_IMPORT = {
-    "collections", "concurrent", "contextlib", "dataclasses", "functools", "math", "multiprocessing", "operator",
-    "numpy", "scipy", "shortlist", "threadpoolctl", "time", "typing",
+    "collections", "concurrent", "contextlib", "dataclasses", "functools", "importlib", "math", "multiprocessing",
+    "numba", "numpy", "operator", "scipy", "shortlist", "threadpoolctl", "time", "typing",
 }  # fmt: skip
 
 

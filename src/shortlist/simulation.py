@@ -1,4 +1,4 @@
-"""Play a way of asking against a known world, run after run, on all cores.
+"""Play a way of asking, or a baseline, against a known world, run after run, on all cores.
 
 growth = 0 is the reference: one question, one vote, one round. growth > 0 is lazy: the allocation is refreshed each
 time the votes grew by that share, and the block of questions between is drawn at once. Runs are reproducible
@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from shortlist import loop
+from shortlist.baselines import BASELINES, run_baseline
 from shortlist.certificates import CERTIFICATES
 from shortlist.checks import real, whole
 from shortlist.errors import BadInstance, BadProblem
@@ -27,8 +29,9 @@ from shortlist.rules.rule import Rule
 from shortlist.tally import Vote
 from shortlist.threads import one_thread
 
-METHODS = (*RULES, "oracle", "online-oracle")
+METHODS = (*RULES, "oracle", "online-oracle", *BASELINES)
 DEFAULT_METHOD = "bridge"
+OWN_RULE = "own"  # how a baseline stops
 LAZY_GROWTH = 0.001
 
 
@@ -83,7 +86,7 @@ class _Cell:
 
     instance: Instance
     method: str | Rule
-    certificate: loop.Certificate
+    certificate: loop.Certificate | None  # None for a baseline
     delta: float
     growth: float
     bound: float | None
@@ -111,9 +114,9 @@ def simulate(
 ) -> Simulation:
     """Play `runs` independent runs; `progress` is called with the number finished so far.
 
-    `learner` holds the options of oracle-tracking and online-oracle. bound=None takes the larger of 10 and twice the
-    largest utility, as far as the family goes. With jobs > 1 the calling script needs the usual
-    `if __name__ == "__main__":` guard.
+    A baseline stops by itself and takes neither a rule nor a tolerance. `learner` holds the options of
+    oracle-tracking and online-oracle. bound=None takes the larger of 10 and twice the largest utility, as far as the
+    family goes. With jobs > 1 the calling script needs the usual `if __name__ == "__main__":` guard.
     """
     certificate = _certificate(method, rule)
     _check(method, runs, seed, growth, jobs)
@@ -130,12 +133,17 @@ def simulate(
         if progress is not None:
             progress(len(finished))
     name = method if isinstance(method, str) else method.name
+    stopping = OWN_RULE if certificate is None else certificate.name
     ordered = tuple(finished[number] for number in range(runs))
-    return Simulation(instance.name, instance.n, instance.k, delta, name, certificate.name, seed, growth, ordered)
+    return Simulation(instance.name, instance.n, instance.k, delta, name, stopping, seed, growth, ordered)
 
 
-def _certificate(method: str | Rule, rule: str | loop.Certificate | None) -> loop.Certificate:
-    """By name or as it is; left out, bridge stops by `edges` and the paper's methods by `glr`."""
+def _certificate(method: str | Rule, rule: str | loop.Certificate | None) -> loop.Certificate | None:
+    """By name or as it is; left out, bridge stops by `edges`, the paper's methods by `glr`, a baseline by itself."""
+    if isinstance(method, str) and method in BASELINES:
+        if rule is not None:
+            raise BadInstance(f"method {method} has a stopping of its own; leave the rule out")
+        return None
     if rule is None:
         rule = default_rule(method)
     if not isinstance(rule, str):
@@ -182,20 +190,39 @@ def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
         order = rng.permutation(cell.instance.n) if sorted_world.recording is None else np.arange(cell.instance.n)
         world = _shuffled(sorted_world, order)
         problem = _problem(cell, world)
-        rule = _make_rule(cell, sorted_world, world, order)
-        state = loop.start(problem, rule, cell.certificate, int(rng.integers(2**62)))
-        while not state.verdict.done:
-            state = _advance(state, world, cell.growth, rng)
-    verdict = state.verdict
+        if cell.certificate is None:
+            end = _baseline_end(str(cell.method), problem, world, rng)
+        else:
+            rule = _make_rule(cell, sorted_world, world, order)
+            state = loop.start(problem, rule, cell.certificate, int(rng.integers(2**62)))
+            while not state.verdict.done:
+                state = _advance(state, world, cell.growth, rng)
+            verdict = state.verdict
+            end = _End(verdict.votes, verdict.reason, verdict.top, verdict.error_bound)
     return Run(
-        verdict.votes,
-        is_right(world, problem, verdict.top),
-        verdict.reason == "certified",
-        verdict.reason,
-        tuple(sorted(int(order[i]) for i in verdict.top)),
-        verdict.error_bound,
+        end.votes,
+        is_right(world, problem, end.top),
+        end.reason == "certified",
+        end.reason,
+        tuple(sorted(int(order[i]) for i in end.top)),
+        end.error_bound,
         time.perf_counter() - began,
     )
+
+
+class _End(NamedTuple):
+    """What a run ends with, whoever stopped it."""
+
+    votes: int
+    reason: str | None
+    top: tuple[int, ...]
+    error_bound: float
+
+
+def _baseline_end(method: str, problem: Problem, world: World, rng: np.random.Generator) -> _End:
+    found = run_baseline(method, world.expected, problem.k, problem.delta, rng, problem.max_votes)
+    reason, bound = ("certified", problem.delta) if found.certified else ("budget", 1.0)
+    return _End(found.comparisons, reason, found.top, bound)
 
 
 def _advance(state: loop.State, world: World, growth: float, rng: np.random.Generator) -> loop.State:
@@ -239,7 +266,23 @@ def _problem(cell: _Cell, world: World) -> Problem:
     allowed = getattr(size, "allowed", None)
     if allowed is not None and cell.method != "bridge":
         raise BadInstance(f"method {cell.method} asks all pairs, but some have no votes here; use --method bridge")
+    if cell.certificate is None:
+        _check_baseline(cell, world)
     return Problem(size.n, size.k, cell.delta, size.family, bound, cell.tolerance, cell.max_votes, allowed)
+
+
+def _check_baseline(cell: _Cell, world: World) -> None:
+    """Baselines flip coins for an exact answer; recorded wins and losses, drawn with replacement, are coins too."""
+    if cell.tolerance:
+        raise BadInstance(f"method {cell.method} knows no tolerance; leave it out, or use --method bridge")
+    if cell.instance.family.win is None:
+        raise BadInstance(
+            f"method {cell.method} compares by win or lose; use --family bradley-terry, or --method bridge"
+        )
+    if world.recording is not None and not np.isin(world.recording.outcomes, (0.0, 1.0)).all():
+        raise BadInstance(
+            f"method {cell.method} knows no ties or grades, and these votes have some; use --method bridge"
+        )
 
 
 def _make_rule(cell: _Cell, sorted_world: World, world: World, order: Ints) -> Rule:

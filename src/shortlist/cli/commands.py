@@ -34,8 +34,14 @@ SIGMA = typer.Option(1.0, help="Gaussian: noise of a difference.")
 K = typer.Option(..., "-k", help="How many items are wanted.")
 DELTA = typer.Option(0.05, help="Allowed probability of a wrong answer.")
 LAM = typer.Option(0.1, help="Ridge of the glr threshold; leave it unless you know better.")
-METHOD = typer.Option("bridge", help="bridge, oracle-tracking, track-and-stop, uniform, oracle or online-oracle.")
-RULE = typer.Option(None, help="When to stop; left out, edges for bridge and glr for the paper's methods.")
+METHOD = typer.Option(
+    "bridge",
+    help="bridge, oracle-tracking, track-and-stop, uniform, oracle or online-oracle; or a baseline that stops by "
+    "itself: seeks, seeks-v2, active-ranking, active-ranking-tight or borda-lucb.",
+)
+RULE = typer.Option(
+    None, help="When to stop; left out, edges for bridge and glr for the paper's methods. Not for baselines."
+)
 SCALE = typer.Option(1.5, help="posterior: spread of utilities thought likely.")
 TOLERANCE = typer.Option(0.0, help="How much better an outsider may be, in win probability.")
 
@@ -198,9 +204,12 @@ def simulate(
 
 
 def _stopping(method: str, rule: RuleName | None, lam: float, scale: float, every: float | None) -> Any:
+    from shortlist.baselines import BASELINES
     from shortlist.certificates import CERTIFICATES
     from shortlist.rules import default_rule
 
+    if method in BASELINES:
+        return rule  # refused by simulate unless it is None
     name = default_rule(method) if rule is None else rule.value
     options: dict[str, Any] = {"glr": {"lam": lam}, "posterior": {"scale": scale}}.get(name, {})
     return CERTIFICATES[name](**options, **({} if every is None else {"every": every}))
