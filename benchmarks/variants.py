@@ -73,7 +73,8 @@ class Grid(edges.Edges):
             absorbed = absorb([certified(n, accounts, grid_level(problem, problem.delta))], starts(n, top))
             if np.delete(absorbed, top, axis=0).all():
                 answer = tuple(sorted(top.tolist()))
-                return evidence, replace(evidence.verdict, done=True, reason="certified", top=answer, error_bound=0.0)
+                done = replace(evidence.verdict, done=True, reason="certified", top=answer, votes=round(book.votes))
+                return evidence, done
         return evidence, evidence.verdict
 
 
