@@ -162,7 +162,7 @@ def test_gaussian_studies_take_differences():
         (["a", "b"], {"k": 1, "family": "magic"}, "choose one of"),
         (["a", "b"], {"k": 1, "family": "gaussian", "sigma": 0.0}, "sigma"),
         (["a", "b"], {"k": 1, "seed": -1}, "seed"),
-        (["a", "b"], {"k": 1, "storage": "sqlite:///x.db"}, "memory"),
+        (["a", "b"], {"k": 1, "storage": "sqlite:///x.db"}, "needs a name"),
     ],
 )
 def test_bad_studies_are_refused(items, options, message):

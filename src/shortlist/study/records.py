@@ -56,6 +56,11 @@ class TakenBack(NamedTuple):
     votes: tuple[Cast, ...]
     judge: str | None = None
 
+    @property
+    def question(self) -> int | None:
+        """The question, if it is about one alone."""
+        return self.votes[0].question if len(self.votes) == 1 else None
+
 
 class Imported(NamedTuple):
     """Votes from elsewhere, in their order."""

@@ -96,6 +96,8 @@ class _Writer:
 class Database:
     """A storage behind a URL such as sqlite:///studies.db or postgresql://user@host/database."""
 
+    keeps_snapshots = True
+
     def __init__(self, url: str) -> None:
         self.url, self._engine = _shown(url), _connect(url)
         self._ids: dict[str, int] = {}

@@ -40,6 +40,8 @@ class Writer(Protocol):
 class Storage(Protocol):
     """A place for studies."""
 
+    @property
+    def keeps_snapshots(self) -> bool: ...
     def create(self, name: str, spec: str) -> None:
         """A new study; raises StudyExists if the name is taken."""
         ...
@@ -84,6 +86,8 @@ class _Shelf:
 
 class Memory:
     """For one process, and gone with it."""
+
+    keeps_snapshots = False
 
     def __init__(self) -> None:
         self._shelves: dict[str, _Shelf] = {}

@@ -37,7 +37,7 @@ from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
 
 Pairs = Iterable[tuple[str, str]]
-SNAPSHOT = 1000  # records between two snapshots
+SNAPSHOT = 1000  # records and votes to fold before a snapshot pays
 IMPORT = 1000  # votes in one record
 EXPIRED = "lease ran out"
 
@@ -87,6 +87,7 @@ class Study:
         self._desk, self._read = empty_desk(loop.start(problem, rule, certificate, seed)), 0
         self._known = [problem, problem.family, rule, certificate]
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
+        self._saved = 0
         self._resume()
 
     def __repr__(self) -> str:
@@ -174,8 +175,7 @@ class Study:
         number = _id(question)
 
         def decide() -> list[Record]:
-            self._asked(question)
-            cast = self._cast(number)
+            cast = self._cast(self._asked(question))
             if cast is None:
                 raise UnknownQuestion(number)
             self._check_undo()
@@ -188,7 +188,8 @@ class Study:
         """Ask this judge nothing more, and take all their answers back as `undo` does."""
 
         def decide() -> list[Record]:
-            casts = [cast for cast in _casts(self._storage.since(self.name, 0), judge).values() if cast is not None]
+            records = [entry.record for entry in self._storage.since(self.name, 0)]
+            casts = [cast for cast in _casts(records, judge).values() if cast is not None]
             if casts:
                 self._check_undo()
             open_ones = [Skipped(asked.question, "judge voided") for asked in self._desk.out if asked.judge == judge]
@@ -301,15 +302,13 @@ class Study:
 
     def _write(self, decide: Callable[[], list[Record]]) -> list[Record]:
         """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
-        before = self._read
         with self._storage.writing(self.name) as writer:
             self._fold(writer.since(self._read))
             records = decide()
             desk = apply_all(self._desk, records)
             writer.add(self._read, records)
         self._desk, self._read = desk, self._read + len(records)
-        if self._read // SNAPSHOT > before // SNAPSHOT:
-            self._storage.save_snapshot(self.name, Snapshot(self._read, encode(self._desk, self._known)))
+        self._save_snapshot()
         return records
 
     def _fold(self, entries: Sequence[Entry]) -> None:
@@ -321,7 +320,18 @@ class Study:
         desk = None if snapshot is None else decode(snapshot.data, self._known)
         if snapshot is not None and desk is not None:
             self._desk, self._read = desk, snapshot.number
+        self._saved = self._effort
         self.refresh()
+        self._save_snapshot()
+
+    @property
+    def _effort(self) -> int:
+        return self._read + round(self._desk.settled.tally.votes)
+
+    def _save_snapshot(self) -> None:
+        if self._storage.keeps_snapshots and self._effort >= self._saved + SNAPSHOT:
+            self._storage.save_snapshot(self.name, Snapshot(self._read, encode(self._desk, self._known)))
+            self._saved = self._effort
 
     def _check_open(self, judge: str | None) -> None:
         if judge in self._desk.voided:
@@ -346,7 +356,7 @@ class Study:
 
     def _late(self, number: int, outcome: float) -> Record:
         """An answer after the lease ran out is kept; a second answer is refused."""
-        records = [entry.record for entry in self._storage.of_question(self.name, number)]
+        records = self._records_of(number)
         if not any(isinstance(record, Skipped) and record.reason == EXPIRED for record in records):
             raise AlreadyAnswered(number)
         return Late(number, outcome)
@@ -358,7 +368,7 @@ class Study:
         if turn is not None:
             asked = turn.asked
         elif 0 <= number < self._desk.n_asked:
-            found = self._storage.of_question(self.name, number)[0].record
+            found = self._records_of(number)[0]
             assert isinstance(found, Asked)
             asked = found
         else:
@@ -367,12 +377,13 @@ class Study:
             raise UnknownQuestion(number)
         return asked
 
-    def _cast(self, number: int) -> Cast | None:
+    def _cast(self, asked: Asked) -> Cast | None:
         """The vote that answers this question, unless it was taken back."""
-        turn = self._desk.turns.get(number)
-        if turn is not None and not turn.closed:
-            return None
-        return _casts(self.entries, None).get(number)
+        records = self._records_of(asked.question)
+        return None if asked.judge in self._desk.voided else _casts(records, asked.judge).get(asked.question)
+
+    def _records_of(self, number: int) -> list[Record]:
+        return [entry.record for entry in self._storage.of_question(self.name, number)]
 
     def _question(self, asked: Asked) -> Question:
         return Question(asked.question, self.items[asked.first], self.items[asked.second], asked.judge, asked.bet)
@@ -417,17 +428,17 @@ def _id(question: Question | int) -> int:
     return number
 
 
-def _casts(entries: Sequence[Entry], judge: str | None) -> dict[int, Cast | None]:
-    """Each answered question's vote, None if it was taken back; with a judge, theirs alone."""
+def _casts(records: Sequence[Record], judge: str | None) -> dict[int, Cast | None]:
+    """The vote on each question that this judge answered, None if it was taken back."""
     asked: dict[int, Asked] = {}
     casts: dict[int, Cast | None] = {}
-    for entry in entries:
-        match entry.record:
-            case Asked() as record if judge is None or record.judge == judge:
+    for record in records:
+        match record:
+            case Asked() if record.judge == judge:
                 asked[record.question] = record
             case Told(question, outcome) if question in asked:
-                record = asked[question]
-                casts[question] = Cast(question, record.first, record.second, outcome, record.bet)
+                there = asked[question]
+                casts[question] = Cast(question, there.first, there.second, outcome, there.bet)
             case TakenBack(votes, _):
                 casts |= {cast.question: None for cast in votes if cast.question in casts}
     return casts
