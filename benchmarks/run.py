@@ -71,7 +71,7 @@ def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even:
     n, rng = len(theta), np.random.default_rng(1)
     problem = Problem(n, k, 1e-9)
     study = Study([f"item {i}" for i in range(n)], problem, method, CERTIFICATES[default_rule(method)](), seed=1)
-    state, family = study._ahead, problem.family
+    state, family = study._desk.ahead, problem.family
     while state.tally.votes < votes:
         if even:
             pairs = np.arange(n_pairs(n))
@@ -86,7 +86,7 @@ def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even:
             state = state._replace(facts=Facts(tally, fit(family, tally, problem.bound)))
         else:
             state = loop.tell_block(state, block)
-    study._settled = study._ahead = state
+    study._desk = study._desk._replace(settled=state, ahead=state)
     return study
 
 

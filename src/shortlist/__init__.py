@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shortlist.simulation import simulate as simulate
     from shortlist.study.create import create_study as create_study
     from shortlist.study.create import find_top as find_top
+    from shortlist.study.create import load_study as load_study
     from shortlist.study.study import Question as Question
     from shortlist.study.study import Study as Study
 
@@ -44,6 +45,7 @@ _HOMES = {
     "create_study": "study.create",
     "find_top": "study.create",
     "fit": "arrays",
+    "load_study": "study.create",
     "make_instance": "io.instances",
     "simulate": "simulation",
     "solve_oracle": "oracle",

@@ -81,6 +81,13 @@ class AlreadyAnswered(ShortlistError):
         super().__init__(f"question {question_id!r} is closed already; ask for a new one")
 
 
+class LateAnswer(ShortlistError):
+    """An answer to a question whose lease ran out."""
+
+    def __init__(self, question_id: object) -> None:
+        super().__init__(f"question {question_id!r} was given up before this answer; it is kept and does not count")
+
+
 class StudyDone(ShortlistError):
     """A question was wanted from a study that has its verdict."""
 
@@ -97,6 +104,48 @@ class VoidJudge(ShortlistError):
 
     def __init__(self, judge: str) -> None:
         super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else")
+
+
+class UnknownStudy(ShortlistError):
+    """No study of that name."""
+
+    def __init__(self, name: str, names: list[str]) -> None:
+        there = f"there are {', '.join(sorted(names)[:10])}" if names else "there are none"
+        super().__init__(f"no study is called {name!r}; {there}")
+
+
+class StudyExists(ShortlistError):
+    """The name is taken."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a study called {name!r} already; choose another name, or load_if_exists=True")
+
+
+class StudyDiffers(ShortlistError):
+    """A study of that name was created with something else."""
+
+    def __init__(self, name: str, differences: list[str]) -> None:
+        super().__init__(f"the study {name!r} exists and differs: {'; '.join(differences)}; choose another name")
+
+
+class StudyPaused(ShortlistError):
+    """A question was wanted while the owner keeps the study closed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the study {name!r} is closed for now; its owner can open it again")
+
+
+class BadStorage(ShortlistError):
+    """A place for studies that cannot be used."""
+
+
+class StorageOutdated(BadStorage):
+    """A database made by another version."""
+
+    def __init__(self, url: str, found: str | None, wanted: str) -> None:
+        super().__init__(
+            f"{url} has schema {found or 'none'}, and this version needs {wanted}; run: shortlist storage upgrade {url}"
+        )
 
 
 class JudgeFailed(ShortlistError):

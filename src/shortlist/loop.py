@@ -127,12 +127,14 @@ def tell(state: State, vote: Vote, out: Questions | None = None) -> State:
     return _round(state, _add(state, vote, out), 1, out)
 
 
-def tell_block(state: State, block: Block) -> State:
+def tell_block(state: State, block: Block, out: Questions | None = None) -> State:
     """The state after a block of votes, learned from as if the estimate had stood still meanwhile."""
+    if state.verdict.done:
+        return state
     tally, ledger = state.tally.add_block(state.problem.family, block), state.facts.ledger
     if ledger is not None:
-        ledger = ledger.add(block, ledger.bets(block.first, block.second))
-    return _round(state, Facts(tally, state.facts.mle, ledger), round(float(block.counts.sum())), None)
+        ledger = ledger.add(block, ledger.bets(block.first, block.second), out)
+    return _round(state, Facts(tally, state.facts.mle, ledger), round(float(block.counts.sum())), out)
 
 
 def withdraw(state: State, votes: Sequence[Vote], out: Questions | None = None) -> State:
@@ -190,7 +192,7 @@ def _add(state: State, vote: Vote, out: Questions | None = None) -> Facts:
 
 def _round(state: State, facts: Facts, rounds: int, out: Questions | None) -> State:
     state, votes = _estimate(state, facts), round(facts.tally.votes)
-    if votes >= state.checked * (1 + state.certificate.every) or votes == state.problem.max_votes:
+    if votes >= state.checked * (1 + state.certificate.every) or _used_up(state.problem, votes):
         state = _certify(state, votes, out)
     return state if state.verdict.done else _learn(state, rounds)
 
@@ -204,12 +206,16 @@ def _estimate(state: State, facts: Facts) -> State:
 def _certify(state: State, votes: int, out: Questions | None) -> State:
     problem, certificate = state.problem, state.certificate
     evidence, verdict = certificate.check(state.evidence, problem, state.facts, out)
-    if not verdict.done and votes == problem.max_votes:
+    if not verdict.done and _used_up(problem, votes):
         verdict = certificate.examine(evidence, problem, state.facts, out)
         verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
     elif not verdict.done:
         verdict = _hopeful(state, verdict)
     return state._replace(evidence=evidence, verdict=verdict, checked=votes)
+
+
+def _used_up(problem: Problem, votes: int) -> bool:
+    return problem.max_votes is not None and votes >= problem.max_votes
 
 
 def _hopeful(state: State, verdict: Verdict[int]) -> Verdict[int]:

@@ -41,7 +41,7 @@ def test_answers_in_any_order_give_the_same_wealth():
     for study, order in zip(studies, (range(40), reversed(range(40))), strict=True):
         for number in order:
             study.tell(number, outcomes[number])
-    one, two = (study._ahead.facts.ledger for study in studies)
+    one, two = (study._desk.ahead.facts.ledger for study in studies)
     np.testing.assert_allclose(one.table, two.table, atol=1e-12)
     np.testing.assert_allclose(one.inflow, two.inflow, atol=1e-12)
 
@@ -50,16 +50,16 @@ def test_undo_takes_support_back_and_leaves_opposition():
     study = shortlist.create_study(["a", "b"], k=1, delta=1e-6)
     for _ in range(10):
         study.tell(study.ask(), winner="a")
-    before = study._ahead.facts.ledger.inflow.copy()
+    before = study._desk.ahead.facts.ledger.inflow.copy()
     winning = study.ask()
     study.tell(winning, winner="a")
     study.undo(winning)
-    np.testing.assert_allclose(study._ahead.facts.ledger.inflow, before, atol=1e-12)
+    np.testing.assert_allclose(study._desk.ahead.facts.ledger.inflow, before, atol=1e-12)
     losing = study.ask()
     study.tell(losing, winner="b")
-    after = study._ahead.facts.ledger.inflow.copy()
+    after = study._desk.ahead.facts.ledger.inflow.copy()
     study.undo(losing.id)
-    assert np.all(study._ahead.facts.ledger.inflow <= after + 1e-12)
+    assert np.all(study._desk.ahead.facts.ledger.inflow <= after + 1e-12)
     assert study.verdict.votes == 10
     assert study.history[losing.id].undone
     for again in (losing, 999, study.ask()):

@@ -31,7 +31,7 @@ def wins(first, second, rng):
 
 
 def fingerprint(study):
-    state = study._settled
+    state = study._desk.settled
     return state.tally.counts.tolist(), state.tally.sums.tolist(), state.theta_hat.tolist(), study.ask()
 
 
@@ -98,7 +98,7 @@ def test_a_skipped_question_counts_for_nothing():
     skipping.skip(skipping.ask())
     skipping.tell(first, 1.0)
     assert skipping.verdict.votes == 1
-    assert skipping._settled.theta_hat.tolist() == plain._settled.theta_hat.tolist()
+    assert skipping._desk.settled.theta_hat.tolist() == plain._desk.settled.theta_hat.tolist()
     assert len({frozenset((q.first, q.second)) for q in (skipping.ask(), *skipping.ask(2))}) == 3
     with pytest.raises(AlreadyAnswered):
         skipping.tell(1, 1.0)
@@ -162,7 +162,7 @@ def test_gaussian_studies_take_differences():
         (["a", "b"], {"k": 1, "family": "magic"}, "choose one of"),
         (["a", "b"], {"k": 1, "family": "gaussian", "sigma": 0.0}, "sigma"),
         (["a", "b"], {"k": 1, "seed": -1}, "seed"),
-        (["a", "b"], {"k": 1, "storage": "sqlite:///x.db"}, "memory"),
+        (["a", "b"], {"k": 1, "storage": "sqlite:///x.db"}, "needs a name"),
     ],
 )
 def test_bad_studies_are_refused(items, options, message):

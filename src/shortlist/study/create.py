@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import re
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
@@ -10,11 +11,21 @@ from shortlist import loop
 from shortlist.certificates import CERTIFICATES
 from shortlist.certificates.verdict import Verdict
 from shortlist.checks import whole
-from shortlist.errors import BadOutcome, BadProblem, JudgeFailed, NothingToAsk, UnknownItem
+from shortlist.errors import (
+    BadOutcome,
+    BadProblem,
+    JudgeFailed,
+    NothingToAsk,
+    StudyDiffers,
+    StudyExists,
+    UnknownItem,
+)
 from shortlist.families import Family, make_family
 from shortlist.problem import Problem
 from shortlist.rules import RULES, default_rule
 from shortlist.rules.rule import Rule
+from shortlist.study.spec import load_spec, make_spec
+from shortlist.study.storage import Storage
 from shortlist.study.study import Question, Study, check_items, check_pairs
 
 Judge = Callable[[str, str], Any]
@@ -25,7 +36,9 @@ def create_study(
     k: int,
     delta: float = 0.05,
     *,
-    storage: None = None,
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    load_if_exists: bool = False,
     method: str | Rule = "bridge",
     rule: str | loop.Certificate | None = None,
     family: str | Family = "bradley-terry",
@@ -47,10 +60,12 @@ def create_study(
     allowed: the pairs of items that may be asked, if not all (bridge only).
     seed: of sides and of what the rule draws; the same seed and answers give the same questions.
 
+    storage: where to keep it, sqlite:///FILE or postgresql://USER@HOST/DATABASE; left out, in memory.
+    name: what to find it by in its storage.
+    load_if_exists: go on with the study of that name, if it was created with the same items and options.
+
     Without a tolerance or max_votes, a tie between the k-th and the next item is asked about for ever.
     """
-    if storage is not None:
-        raise BadProblem("studies live in memory only; leave storage=None")
     names = check_items(items)
     asking = _by_name(method, RULES, "method", "learn")
     if allowed is not None and asking.name != "bridge":
@@ -58,7 +73,44 @@ def create_study(
     speaks, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, speaks, bound, tolerance, max_votes, pairs)
     stopping = _by_name(default_rule(asking) if rule is None else rule, CERTIFICATES, "rule", "check")
-    return Study(names, problem, asking, stopping, whole("seed", seed, 0))
+    number = whole("seed", seed, 0)
+    if storage is None:
+        return Study(names, problem, asking, stopping, number, check_name(name or "study"))
+    if name is None:
+        raise BadProblem("a stored study needs a name; give name=")
+    spec, place = make_spec(names, problem, asking, stopping, number), open_storage(storage)
+    try:
+        place.create(check_name(name), spec.dump())
+    except StudyExists:
+        differences = spec.differences(load_spec(place.spec(name)))
+        if not load_if_exists:
+            raise
+        if differences:
+            raise StudyDiffers(name, differences) from None
+    return load_study(name, place)
+
+
+def load_study(name: str, storage: str | Storage) -> Study:
+    """The study of that name, where it stands; raises UnknownStudy."""
+    place = open_storage(storage)
+    spec = load_spec(place.spec(name))
+    return Study(spec.items, spec.problem(), spec.asking(), spec.stopping(), spec.seed, name, place)
+
+
+def open_storage(storage: str | Storage) -> Storage:
+    """A storage by its URL, or as it is."""
+    if not isinstance(storage, str):
+        return storage
+    from shortlist.study.sql import open_database  # brings a database library along
+
+    return open_database(storage)
+
+
+def check_name(name: str) -> str:
+    """A name for a study: what a person can type and a URL can hold."""
+    if not isinstance(name, str) or not re.fullmatch(r"[\w][\w .-]{0,99}", name):
+        raise BadProblem(f"{name!r} is no name for a study; use up to 100 letters, digits, spaces, dots, - and _")
+    return name
 
 
 def find_top(

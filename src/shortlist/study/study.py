@@ -1,15 +1,11 @@
-"""A study in memory: ask, tell, verdict.
-
-Answers may come in any order, and how long one takes must not bias the verdict. The `edges` certificate takes every
-answer as it comes and counts what is still out as lost. Others need the votes in the order asked: then `_settled` has
-folded every question up to the oldest one still out, and it alone decides; `_ahead` also has the answers that came out
-of turn, and only chooses what to ask next.
+"""A study: ask, tell, verdict. Whatever happens becomes a record (records.py) in a storage, and where the study stands
+is the fold of its records (desk.py). Several processes may work on one study: each reads what the others added before
+it adds something itself.
 """
 
-import hashlib
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -22,21 +18,28 @@ from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
     BadProblem,
+    LateAnswer,
     NothingToAsk,
     StudyDone,
+    StudyPaused,
     UnknownItem,
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.facts import Questions
-from shortlist.pairs import pair_items, pair_number
+from shortlist.pairs import pair_number
 from shortlist.problem import Problem
 from shortlist.rules.bridge import Bridge
 from shortlist.rules.rule import Rule
-from shortlist.tally import Vote
+from shortlist.study.codec import decode, encode
+from shortlist.study.desk import apply_all, empty_desk, next_question, waiting
+from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
+from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
 
 Pairs = Iterable[tuple[str, str]]
+SNAPSHOT = 1000  # records and votes to fold before a snapshot pays
+IMPORT = 1000  # votes in one record
+EXPIRED = "lease ran out"
 
 
 @dataclass(frozen=True)
@@ -61,70 +64,76 @@ class Answer:
 
 
 class Study:
-    """Made by `create_study`."""
+    """Made by `create_study` and `load_study`."""
 
     def __init__(
-        self, items: Sequence[str], problem: Problem, rule: Rule, certificate: loop.Certificate, seed: int
+        self,
+        items: Sequence[str],
+        problem: Problem,
+        rule: Rule,
+        certificate: loop.Certificate,
+        seed: int,
+        name: str = "study",
+        storage: Storage | None = None,
     ) -> None:
+        """The study of that name in the storage; left out, a new one in memory."""
         self.items = check_items(items)
-        self.problem = problem
-        self.seed = seed
+        self.problem, self.seed, self.name = problem, seed, name
         self._number = {item: number for number, item in enumerate(self.items)}
-        self._settled = self._ahead = loop.start(problem, rule, certificate, seed)
-        self._history: list[Answer] = []
-        self._n_settled = 0
-        self._n_out: dict[int, None] = {}  # numbers of open questions, in the order asked
-        self._any_order = certificate.any_order(problem)
-        self._voided: set[str | None] = set()
-        self._skipped: list[int] = []
+        if storage is None:
+            storage = Memory()
+            storage.create(name, "")
+        self._storage: Storage = storage
+        self._desk, self._read = empty_desk(loop.start(problem, rule, certificate, seed)), 0
+        self._known = [problem, problem.family, rule, certificate]
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
+        self._saved = 0
+        self._resume()
 
     def __repr__(self) -> str:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
 
     @overload
-    def ask(self, count: None = None, *, judge: str | None = None, avoid: Pairs = ()) -> Question: ...
-    @overload
-    def ask(self, count: int, *, judge: str | None = None, avoid: Pairs = ()) -> list[Question]: ...
     def ask(
-        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = ()
+        self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
+    ) -> Question: ...
+    @overload
+    def ask(
+        self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
+    ) -> list[Question]: ...
+    def ask(
+        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
     ) -> Question | list[Question]:
         """The question to put to a judge next; with a count, a list of several to have out at once.
 
-        `avoid` are pairs of items that this judge must not be shown, such as their own work.
+        `avoid` are pairs of items that this judge must not be shown, such as their own work. After `lease` seconds
+        without an answer the question is closed as skipped.
 
         Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for; a list is
         shorter where the budget ends.
         """
-        shunned = self._pair_numbers(avoid)
-        if judge in self._voided:
-            raise VoidJudge(str(judge))
-        if count is None:
-            return self._ask_one(judge, shunned)
-        questions = [self._ask_one(judge, shunned)] if whole("count", count, 1) else []
-        while len(questions) < count:
-            try:
-                questions.append(self._ask_one(judge, shunned))
-            except NothingToAsk:
-                break
-        return questions
+        shunned = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
+        wanted = 1 if count is None else whole("count", count, 1)
+        asked: list[Asked] = []
 
-    def _ask_one(self, judge: str | None, avoid: frozenset[int]) -> Question:
-        if self._settled.verdict.done:
-            raise StudyDone(str(self._settled.verdict.reason))
-        budget = self.problem.max_votes
-        if budget is not None and len(self._n_out) + round(self._ahead.tally.votes) >= budget:
-            raise NothingToAsk(f"all {budget} votes of the budget are asked for; answer or skip what is out")
-        out = [pair_number(self.problem.n, *self._ends(question)) for question in self.out]
-        pair = loop.ask(self._ahead, out + self._skipped, avoid)
-        i, j = pair_items(self.problem.n, pair)
-        number = len(self._history)
-        if hashlib.blake2b(f"{self.seed} {number}".encode(), digest_size=1).digest()[0] % 2:  # a fair coin
-            i, j = j, i
-        bet = float(loop.bets(self._ahead, np.array([i]), np.array([j]))[0])
-        self._history.append(Answer(Question(number, self.items[i], self.items[j], judge, bet)))
-        self._n_out[number] = None
-        return self._history[-1].question
+        def decide() -> list[Record]:
+            now = time.time()
+            expired = self._expired(now)
+            desk = apply_all(self._desk, expired)
+            self._check_open(judge)
+            for _ in range(wanted):
+                try:
+                    asked.append(next_question(desk, judge, shunned, None if lease is None else now + lease))
+                except NothingToAsk:
+                    if not asked:
+                        raise
+                    break
+                desk = apply_all(desk, asked[-1:])
+            return [*expired, *asked]
+
+        self._write(decide)
+        questions = [self._question(record) for record in asked]
+        return questions[0] if count is None else questions
 
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
@@ -133,53 +142,94 @@ class Study:
 
         While questions are out the verdict is careful: tell or skip every question that was asked.
         """
-        answer = self._open_question(question)
-        value = self._outcome(answer.question, outcome, winner)
-        return self._close(replace(answer, outcome=value, closed=True))
+        number = _id(question)
+
+        def decide() -> list[Record]:
+            expired = self._expired(time.time(), but=number)
+            asked = self._asked(question)
+            value = self._outcome(self._question(asked), outcome, winner)
+            return [*expired, Told(number, value)] if self._is_out(number) else [self._late(number, value)]
+
+        records = self._write(decide)
+        if isinstance(records[-1], Late):
+            raise LateAnswer(number)
+        return self.verdict
+
+    def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
+        """Close a question without a vote; its pair counts as asked. Only for reasons that do not depend on what the
+        answer would have been."""
+        number = _id(question)
+
+        def decide() -> list[Record]:
+            self._asked(question)
+            if not self._is_out(number):
+                raise AlreadyAnswered(number)
+            return [Skipped(number, reason)]
+
+        self._write(decide)
+        return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
         """Take an answer back. What it proved is gone, what it spoke against stays: an undo after a look at the
         results can then never help an answer along. The pair may be asked again."""
-        number = question.id if isinstance(question, Question) else question
-        answer = self._known(number)
-        if answer.outcome is None or answer.undone:
-            raise UnknownQuestion(number)
-        return self._take_back([answer])
+        number = _id(question)
+
+        def decide() -> list[Record]:
+            cast = self._cast(self._asked(question))
+            if cast is None:
+                raise UnknownQuestion(number)
+            self._check_undo()
+            return [TakenBack((cast,))]
+
+        self._write(decide)
+        return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
         """Ask this judge nothing more, and take all their answers back as `undo` does."""
-        self._voided.add(judge)
-        theirs = [answer for answer in self._history if answer.question.judge == judge]
-        self._take_back([answer for answer in theirs if answer.outcome is not None and not answer.undone])
-        for answer in theirs:  # only now: what is out no longer counts as lost then
-            if not answer.closed:
-                self.skip(answer.question)
+
+        def decide() -> list[Record]:
+            records = [entry.record for entry in self._storage.since(self.name, 0)]
+            casts = [cast for cast in _casts(records, judge).values() if cast is not None]
+            if casts:
+                self._check_undo()
+            open_ones = [Skipped(asked.question, "judge voided") for asked in self._desk.out if asked.judge == judge]
+            return [TakenBack(tuple(casts), judge), *open_ones]  # in this order: what is out counts as lost until then
+
+        self._write(decide)
         return self.verdict
 
-    def _take_back(self, answers: Sequence[Answer]) -> Verdict[str]:
-        if not answers:
-            return self.verdict
-        if not self._any_order:
-            raise BadProblem(f"the {self._ahead.certificate.name} certificate cannot take votes back; rule='edges' can")
-        with one_thread():
-            state = loop.withdraw(self._ahead, [self._vote(answer) for answer in answers], self._waiting())
-        for answer in answers:
-            self._history[answer.question.id] = replace(answer, undone=True)
-        self._settled = self._ahead = state
+    def import_votes(
+        self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None] = (),
+        source: str = "",
+    ) -> Verdict[str]:  # fmt: skip
+        """Count votes from elsewhere, in their order. For each pair they must be complete: not picked by outcome."""
+        numbers = [[self._item_number(name) for name in side] for side in (first, second)]
+        values = np.asarray(outcome, dtype=np.float64)
+        judges = tuple(judge) if judge else (None,) * len(values)
+        if not len(numbers[0]) == len(numbers[1]) == len(values) == len(judges):
+            raise BadOutcome("first, second, outcome and judge must be of one length")
+        self.problem.family.check(values)
+        votes = Imported(tuple(numbers[0]), tuple(numbers[1]), tuple(values.tolist()), judges, source)
+        self._write(lambda: [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)])
         return self.verdict
 
-    def skip(self, question: Question | int) -> Verdict[str]:
-        """Close a question without a vote; its pair counts as asked. Only for reasons that do not depend on what the
-        answer would have been."""
-        answer = self._open_question(question)
-        verdict = self._close(replace(answer, closed=True))
-        self._skipped.append(pair_number(self.problem.n, *self._ends(answer.question)))
-        return verdict
+    def pause(self, paused: bool = True) -> None:
+        """Give out no more questions; answers to those that are out still count. pause(False) opens it again."""
+        self._write(lambda: [Paused(paused)] if paused != self._desk.paused else [])
+
+    @property
+    def paused(self) -> bool:
+        return self._desk.paused
+
+    def refresh(self) -> Verdict[str]:
+        """Read what other processes have added."""
+        self._fold(self._storage.since(self.name, self._read))
+        return self.verdict
 
     @property
     def verdict(self) -> Verdict[str]:
         """The verdict by the stopping rule; cheap. Its error bound may be some votes old: see `examine`."""
-        state = self._settled
+        state = self._desk.settled
         if self._named is None or not state.verdict.says_the_same(self._named[0]):
             self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
         elif self._named[0] is not state.verdict:
@@ -188,13 +238,14 @@ class Study:
 
     def examine(self) -> Verdict[str]:
         """The verdict in full: error bound now, who is certainly in or out. May take a while for many items."""
+        state = self._desk.settled
         with one_thread():
-            return named(loop.examine(self._settled, self._waiting()), self.items, self._settled.theta_hat)
+            return named(loop.examine(state, waiting(self._desk)), self.items, state.theta_hat)
 
     @property
     def advice(self) -> str | None:
         """What the owner should know: a tie that will never end, or pairs that block a proof."""
-        state, problem = self._ahead, self.problem
+        state, problem = self._desk.ahead, self.problem
         if state.verdict.done or not isinstance(state.rule, Bridge):
             return None
         if state.memory.plan is not None and state.memory.plan.blocked:
@@ -214,88 +265,133 @@ class Study:
     @property
     def utilities(self) -> dict[str, float]:
         """The estimate from all answers so far: maximum likelihood, or the planner's own where none is kept."""
-        return dict(zip(self.items, map(float, self._ahead.theta_hat), strict=True))
+        return dict(zip(self.items, map(float, self._desk.ahead.theta_hat), strict=True))
 
     def chances(self, scale: float = 1.5) -> dict[str, float]:
         """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
         with one_thread():
-            found = chances(self.problem, self._ahead.tally, scale)
+            found = chances(self.problem, self._desk.ahead.tally, scale)
         return dict(zip(self.items, map(float, found), strict=True))
 
     @property
     def out(self) -> list[Question]:
         """Questions asked and not closed, oldest first."""
-        return [self._history[number].question for number in self._n_out]
+        return [self._question(asked) for asked in self._desk.out]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All records, with the times they were added."""
+        return self._storage.since(self.name, 0)
 
     @property
     def history(self) -> list[Answer]:
         """All questions in the order asked, with what became of them."""
-        return list(self._history)
+        answers: dict[int, Answer] = {}
+        for entry in self.entries:
+            match entry.record:
+                case Asked() as asked:
+                    answers[asked.question] = Answer(self._question(asked))
+                case Told(question, outcome):
+                    answers[question] = Answer(answers[question].question, outcome, True)
+                case Skipped(question, _):
+                    answers[question] = Answer(answers[question].question, None, True)
+                case TakenBack(votes, _):
+                    for cast in votes:
+                        answers[cast.question] = Answer(answers[cast.question].question, cast.outcome, True, True)
+        return list(answers.values())
 
-    def _close(self, answer: Answer) -> Verdict[str]:
-        """Fold what can be folded; the study changes only once everything is computed."""
-        if self._any_order:
-            return self._close_now(answer)
-        number, settled, n_settled = answer.question.id, self._settled, self._n_settled
-        unsettled = self._history[n_settled:]
-        unsettled[number - n_settled] = answer
-        with one_thread():
-            while unsettled and unsettled[0].closed:
-                settled, n_settled = self._fold(settled, unsettled.pop(0)), n_settled + 1
-            ahead = loop.look_ahead(settled, [vote for later in unsettled for vote in self._votes(later)])
-        self._history[number] = answer
-        del self._n_out[number]
-        self._settled, self._n_settled, self._ahead = settled, n_settled, ahead
-        return self.verdict
+    def _write(self, decide: Callable[[], list[Record]]) -> list[Record]:
+        """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
+        with self._storage.writing(self.name) as writer:
+            self._fold(writer.since(self._read))
+            records = decide()
+            desk = apply_all(self._desk, records)
+            writer.add(self._read, records)
+        self._desk, self._read = desk, self._read + len(records)
+        self._save_snapshot()
+        return records
 
-    def _close_now(self, answer: Answer) -> Verdict[str]:
-        number = answer.question.id
-        waiting = self._waiting(but=number)
-        with nullcontext() if self._ahead.facts.mle is None else one_thread():
-            if answer.outcome is None:
-                state = loop.check(self._ahead, waiting)
-            else:
-                state = loop.tell(self._ahead, self._vote(answer), waiting)
-        self._history[number] = answer
-        del self._n_out[number]
-        self._settled = self._ahead = state
-        return self.verdict
+    def _fold(self, entries: Sequence[Entry]) -> None:
+        self._desk = apply_all(self._desk, (entry.record for entry in entries))
+        self._read += len(entries)
 
-    def _waiting(self, but: int | None = None) -> Questions | None:
-        """What is out, for a certificate that counts it as lost."""
-        if not self._any_order:
-            return None
-        return loop.questions_out([self._vote(self._history[number]) for number in self._n_out if number != but])
+    def _resume(self) -> None:
+        snapshot = self._storage.snapshot(self.name)
+        desk = None if snapshot is None else decode(snapshot.data, self._known)
+        if snapshot is not None and desk is not None:
+            self._desk, self._read = desk, snapshot.number
+        self._saved = self._effort
+        self.refresh()
+        self._save_snapshot()
 
-    def _vote(self, answer: Answer) -> Vote:
-        return Vote(*self._ends(answer.question), answer.outcome or 0.0, answer.question.bet)
+    @property
+    def _effort(self) -> int:
+        return self._read + round(self._desk.settled.tally.votes)
 
-    def _pair_numbers(self, pairs: Pairs) -> frozenset[int]:
-        return frozenset(check_pairs(self.items, pairs)) if pairs else frozenset()
+    def _save_snapshot(self) -> None:
+        if self._storage.keeps_snapshots and self._effort >= self._saved + SNAPSHOT:
+            self._storage.save_snapshot(self.name, Snapshot(self._read, encode(self._desk, self._known)))
+            self._saved = self._effort
 
-    def _fold(self, state: loop.State, answer: Answer) -> loop.State:
-        for vote in self._votes(answer):
-            state = loop.tell(state, vote)
-        return state
+    def _check_open(self, judge: str | None) -> None:
+        if judge in self._desk.voided:
+            raise VoidJudge(str(judge))
+        if self._desk.settled.verdict.done:
+            raise StudyDone(str(self._desk.settled.verdict.reason))
+        if self._desk.paused:
+            raise StudyPaused(self.name)
 
-    def _votes(self, answer: Answer) -> list[Vote]:
-        return [] if answer.outcome is None else [self._vote(answer)]
+    def _check_undo(self) -> None:
+        if not self._desk.any_order:
+            name = self._desk.ahead.certificate.name
+            raise BadProblem(f"the {name} certificate cannot take votes back; rule='edges' can")
 
-    def _ends(self, question: Question) -> tuple[int, int]:
-        return self._number[question.first], self._number[question.second]
+    def _expired(self, now: float, but: int | None = None) -> list[Record]:
+        late = [asked for asked in self._desk.out if asked.lease is not None and asked.lease < now]
+        return [Skipped(asked.question, EXPIRED) for asked in late if asked.question != but]
 
-    def _open_question(self, question: Question | int) -> Answer:
-        answer = self._known(question.id if isinstance(question, Question) else question)
-        if isinstance(question, Question) and question != answer.question:
-            raise UnknownQuestion(question.id)
-        if answer.closed:
-            raise AlreadyAnswered(answer.question.id)
-        return answer
+    def _is_out(self, number: int) -> bool:
+        turn = self._desk.turns.get(number)
+        return turn is not None and not turn.closed
 
-    def _known(self, number: int) -> Answer:
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self._history):
+    def _late(self, number: int, outcome: float) -> Record:
+        """An answer after the lease ran out is kept; a second answer is refused."""
+        records = self._records_of(number)
+        if not any(isinstance(record, Skipped) and record.reason == EXPIRED for record in records):
+            raise AlreadyAnswered(number)
+        return Late(number, outcome)
+
+    def _asked(self, question: Question | int) -> Asked:
+        """The record of a question, which must be the one that was asked."""
+        number = _id(question)
+        turn = self._desk.turns.get(number)
+        if turn is not None:
+            asked = turn.asked
+        elif 0 <= number < self._desk.n_asked:
+            found = self._records_of(number)[0]
+            assert isinstance(found, Asked)
+            asked = found
+        else:
             raise UnknownQuestion(number)
-        return self._history[number]
+        if isinstance(question, Question) and question != self._question(asked):
+            raise UnknownQuestion(number)
+        return asked
+
+    def _cast(self, asked: Asked) -> Cast | None:
+        """The vote that answers this question, unless it was taken back."""
+        records = self._records_of(asked.question)
+        return None if asked.judge in self._desk.voided else _casts(records, asked.judge).get(asked.question)
+
+    def _records_of(self, number: int) -> list[Record]:
+        return [entry.record for entry in self._storage.of_question(self.name, number)]
+
+    def _question(self, asked: Asked) -> Question:
+        return Question(asked.question, self.items[asked.first], self.items[asked.second], asked.judge, asked.bet)
+
+    def _item_number(self, name: str) -> int:
+        if name not in self._number:
+            raise UnknownItem(name)
+        return self._number[name]
 
     def _outcome(self, question: Question, outcome: Any, winner: str | None) -> float:
         if (outcome is None) == (winner is None):
@@ -323,6 +419,29 @@ class Study:
         if family.win is None:
             raise BadOutcome(f"the {family.name} family needs the measured difference, not a winner")
         return family.win if winner == question.first else float(family.flip(np.asarray(family.win)))
+
+
+def _id(question: Question | int) -> int:
+    number = question.id if isinstance(question, Question) else question
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise UnknownQuestion(number)
+    return number
+
+
+def _casts(records: Sequence[Record], judge: str | None) -> dict[int, Cast | None]:
+    """The vote on each question that this judge answered, None if it was taken back."""
+    asked: dict[int, Asked] = {}
+    casts: dict[int, Cast | None] = {}
+    for record in records:
+        match record:
+            case Asked() if record.judge == judge:
+                asked[record.question] = record
+            case Told(question, outcome) if question in asked:
+                there = asked[question]
+                casts[question] = Cast(question, there.first, there.second, outcome, there.bet)
+            case TakenBack(votes, _):
+                casts |= {cast.question: None for cast in votes if cast.question in casts}
+    return casts
 
 
 def check_items(items: Any) -> tuple[str, ...]:

@@ -1,0 +1,176 @@
+"""Where a study stands: the fold of its records. A desk is a value and `apply` is pure, so that every process that
+has read the same records has the same desk, bit for bit, and would ask the same question next.
+
+Answers may come in any order, and how long one takes must not bias the verdict. The `edges` certificate takes every
+answer as it comes and counts what is still out as lost. Others need the votes in the order asked: then `settled` has
+folded every question up to the oldest one still out, and it alone decides; `ahead` also has the answers that came out
+of turn, and only chooses what to ask next.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from contextlib import nullcontext
+from functools import singledispatch
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist import loop
+from shortlist.errors import NothingToAsk
+from shortlist.facts import Questions
+from shortlist.ledger import REFRESH
+from shortlist.pairs import pair_items, pair_number
+from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
+from shortlist.tally import Block, Vote
+from shortlist.threads import one_thread
+
+
+class Turn(NamedTuple):
+    """A question that is not settled yet, with its answer if it has one."""
+
+    asked: Asked
+    outcome: float | None = None
+    closed: bool = False
+
+
+class Desk(NamedTuple):
+    """`turns` are the questions that are out and, where the order matters, all younger ones."""
+
+    settled: loop.State
+    ahead: loop.State
+    turns: dict[int, Turn] = {}  # noqa: RUF012
+    n_asked: int = 0
+    skipped: tuple[int, ...] = ()  # pairs, which count as asked
+    voided: frozenset[str] = frozenset()
+    paused: bool = False
+
+    @property
+    def any_order(self) -> bool:
+        return self.ahead.certificate.any_order(self.ahead.problem)
+
+    @property
+    def out(self) -> list[Asked]:
+        """Questions that wait for an answer, oldest first."""
+        return [turn.asked for turn in self.turns.values() if not turn.closed]
+
+
+def empty_desk(state: loop.State) -> Desk:
+    return Desk(state, state)
+
+
+def next_question(desk: Desk, judge: str | None, avoid: frozenset[int], lease: float | None) -> Asked:
+    """The question to put out now; raises NothingToAsk when the vote budget is all asked for."""
+    state, problem, out = desk.ahead, desk.ahead.problem, desk.out
+    if problem.max_votes is not None and len(out) + round(state.tally.votes) >= problem.max_votes:
+        raise NothingToAsk(f"all {problem.max_votes} votes of the budget are asked for; answer or skip what is out")
+    waiting = [pair_number(problem.n, asked.first, asked.second) for asked in out]
+    i, j = pair_items(problem.n, loop.ask(state, [*waiting, *desk.skipped], avoid))
+    if hashlib.blake2b(f"{state.seed} {desk.n_asked}".encode(), digest_size=1).digest()[0] % 2:  # a fair coin
+        i, j = j, i
+    bet = float(loop.bets(state, np.array([i]), np.array([j]))[0])
+    return Asked(desk.n_asked, i, j, bet, judge, None, lease)
+
+
+def apply_all(desk: Desk, records: Iterable[Record]) -> Desk:
+    for record in records:
+        desk = apply(record, desk)
+    return desk
+
+
+@singledispatch
+def apply(record: Record, desk: Desk) -> Desk:
+    """The desk after one more record."""
+    raise TypeError(f"no study holds {record!r}")
+
+
+@apply.register
+def _(record: Asked, desk: Desk) -> Desk:
+    return desk._replace(turns={**desk.turns, record.question: Turn(record)}, n_asked=record.question + 1)
+
+
+@apply.register
+def _(record: Told, desk: Desk) -> Desk:
+    return _close(desk, Turn(desk.turns[record.question].asked, record.outcome, True))
+
+
+@apply.register
+def _(record: Skipped, desk: Desk) -> Desk:
+    asked = desk.turns[record.question].asked
+    closed = _close(desk, Turn(asked, None, True))
+    return closed._replace(skipped=(*desk.skipped, pair_number(desk.ahead.problem.n, asked.first, asked.second)))
+
+
+@apply.register
+def _(record: Late, desk: Desk) -> Desk:
+    return desk
+
+
+@apply.register
+def _(record: TakenBack, desk: Desk) -> Desk:
+    if record.judge is not None:
+        desk = desk._replace(voided=desk.voided | {record.judge})
+    if not record.votes:
+        return desk
+    with one_thread():
+        state = loop.withdraw(desk.ahead, [_vote(cast) for cast in record.votes], waiting(desk))
+    return desk._replace(settled=state, ahead=state)
+
+
+@apply.register
+def _(record: Imported, desk: Desk) -> Desk:
+    columns = (record.first, record.second, record.outcome, np.ones(len(record.first)))
+    votes = Block(*(np.asarray(column) for column in columns))
+    state, begin = desk.settled, 0
+    with one_thread():
+        while begin < len(votes.first):  # the bets of a part stand before its first vote is read
+            end = begin + 1 + int(REFRESH * state.tally.votes)
+            state, begin = loop.tell_block(state, votes.part(begin, end), waiting(desk)), end
+    return _look_ahead(desk._replace(settled=state))
+
+
+@apply.register
+def _(record: Paused, desk: Desk) -> Desk:
+    return desk._replace(paused=record.paused)
+
+
+def waiting(desk: Desk, but: int | None = None) -> Questions | None:
+    """What is out, for a certificate that counts it as lost."""
+    if not desk.any_order:
+        return None
+    return loop.questions_out([_turn_vote(turn) for turn in desk.turns.values() if turn.asked.question != but])
+
+
+def _close(desk: Desk, turn: Turn) -> Desk:
+    if desk.any_order:
+        return _close_now(desk, turn)
+    desk = desk._replace(turns={**desk.turns, turn.asked.question: turn})
+    state, turns = desk.settled, list(desk.turns.values())
+    with one_thread():
+        while turns and turns[0].closed:
+            first = turns.pop(0)
+            state = state if first.outcome is None else loop.tell(state, _turn_vote(first))
+    left = {later.asked.question: later for later in turns}
+    return _look_ahead(desk._replace(settled=state, turns=left))
+
+
+def _close_now(desk: Desk, turn: Turn) -> Desk:
+    number = turn.asked.question
+    out, left = waiting(desk, but=number), {key: other for key, other in desk.turns.items() if key != number}
+    with nullcontext() if desk.ahead.facts.mle is None else one_thread():
+        state = loop.check(desk.ahead, out) if turn.outcome is None else loop.tell(desk.ahead, _turn_vote(turn), out)
+    return desk._replace(settled=state, ahead=state, turns=left)
+
+
+def _look_ahead(desk: Desk) -> Desk:
+    """With the answers that came out of turn, for choosing questions."""
+    votes = [_turn_vote(turn) for turn in desk.turns.values() if turn.outcome is not None]
+    with one_thread():
+        return desk._replace(ahead=loop.look_ahead(desk.settled, votes))
+
+
+def _turn_vote(turn: Turn) -> Vote:
+    return Vote(turn.asked.first, turn.asked.second, turn.outcome or 0.0, turn.asked.bet)
+
+
+def _vote(cast: Cast) -> Vote:
+    return Vote(cast.first, cast.second, cast.outcome, cast.bet)

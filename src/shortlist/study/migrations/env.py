@@ -1,0 +1,6 @@
+"""Run by alembic, inside the transaction of `shortlist.study.sql.upgrade`."""
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"])
+context.run_migrations()

