@@ -11,7 +11,7 @@ from shortlist.families import BradleyTerry, Family
 from shortlist.instances import TINY_GAP, World, world_of
 from shortlist.simulation import simulate
 
-DELTA, SCALE, MAX_VOTES = 0.1, 1.5, 20_000
+DELTA, SCALE, MAX_VOTES = 0.1, 1.5, 4_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class FromPrior:
 @pytest.mark.parametrize(("method", "runs"), [("uniform", 1400), ("bridge", 600)])
 def test_wrong_answers_stay_below_delta_over_the_prior(method, runs):
     result = simulate(
-        FromPrior(), method, runs, seed=2026, delta=DELTA, rule=Posterior(SCALE), growth=0.02, jobs=2,
+        FromPrior(), method, runs, seed=2026, delta=DELTA, rule=Posterior(SCALE), growth=0.05, jobs=2,
         max_votes=MAX_VOTES,
     )  # fmt: skip
     certified = [run for run in result.runs if run.certified]

@@ -8,10 +8,9 @@ of turn, and only chooses what to ask next.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,36 +76,30 @@ def apply_all(desk: Desk, records: Iterable[Record]) -> Desk:
     return desk
 
 
-@singledispatch
 def apply(record: Record, desk: Desk) -> Desk:
     """The desk after one more record."""
-    raise TypeError(f"no study holds {record!r}")
+    return FOLDS[type(record)](record, desk)
 
 
-@apply.register
-def _(record: Asked, desk: Desk) -> Desk:
+def _asked(record: Asked, desk: Desk) -> Desk:
     return desk._replace(turns={**desk.turns, record.question: Turn(record)}, n_asked=record.question + 1)
 
 
-@apply.register
-def _(record: Told, desk: Desk) -> Desk:
+def _told(record: Told, desk: Desk) -> Desk:
     return _close(desk, Turn(desk.turns[record.question].asked, record.outcome, True))
 
 
-@apply.register
-def _(record: Skipped, desk: Desk) -> Desk:
+def _skipped(record: Skipped, desk: Desk) -> Desk:
     asked = desk.turns[record.question].asked
     closed = _close(desk, Turn(asked, None, True))
     return closed._replace(skipped=(*desk.skipped, pair_number(desk.ahead.problem.n, asked.first, asked.second)))
 
 
-@apply.register
-def _(record: Late, desk: Desk) -> Desk:
+def _late(record: Late, desk: Desk) -> Desk:
     return desk
 
 
-@apply.register
-def _(record: TakenBack, desk: Desk) -> Desk:
+def _taken_back(record: TakenBack, desk: Desk) -> Desk:
     if record.judge is not None:
         desk = desk._replace(voided=desk.voided | {record.judge})
     if not record.votes:
@@ -116,8 +109,7 @@ def _(record: TakenBack, desk: Desk) -> Desk:
     return desk._replace(settled=state, ahead=state)
 
 
-@apply.register
-def _(record: Imported, desk: Desk) -> Desk:
+def _imported(record: Imported, desk: Desk) -> Desk:
     columns = (record.first, record.second, record.outcome, np.ones(len(record.first)))
     votes = Block(*(np.asarray(column) for column in columns))
     state, begin = desk.settled, 0
@@ -128,8 +120,7 @@ def _(record: Imported, desk: Desk) -> Desk:
     return _look_ahead(desk._replace(settled=state))
 
 
-@apply.register
-def _(record: Paused, desk: Desk) -> Desk:
+def _paused(record: Paused, desk: Desk) -> Desk:
     return desk._replace(paused=record.paused)
 
 
@@ -174,3 +165,9 @@ def _turn_vote(turn: Turn) -> Vote:
 
 def _vote(cast: Cast) -> Vote:
     return Vote(cast.first, cast.second, cast.outcome, cast.bet)
+
+
+FOLDS: dict[type[Any], Callable[[Any, Desk], Desk]] = {
+    Asked: _asked, Told: _told, Skipped: _skipped, Late: _late, TakenBack: _taken_back, Imported: _imported,
+    Paused: _paused,
+}  # fmt: skip

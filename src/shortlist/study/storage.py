@@ -6,8 +6,8 @@ whoever adds records has read all before them.
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -71,6 +71,13 @@ class _Shelf:
     entries: list[Entry] = field(default_factory=list)
     of_question: dict[int, list[int]] = field(default_factory=dict)
 
+    def __enter__(self) -> "_Shelf":
+        self.lock.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
     def since(self, number: int) -> list[Entry]:
         return self.entries[number:]
 
@@ -109,11 +116,8 @@ class Memory:
         shelf = self._shelf(name)
         return [shelf.entries[number] for number in shelf.of_question.get(question, ())]
 
-    @contextmanager
-    def writing(self, name: str) -> Iterator[Writer]:
-        shelf = self._shelf(name)
-        with shelf.lock:
-            yield shelf
+    def writing(self, name: str) -> AbstractContextManager[Writer]:
+        return self._shelf(name)
 
     def snapshot(self, name: str) -> Snapshot | None:
         return None  # whoever has the records has the desk

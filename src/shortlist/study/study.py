@@ -3,6 +3,7 @@ is the fold of its records (desk.py). Several processes may work on one study: e
 it adds something itself.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from shortlist.problem import Problem
 from shortlist.rules.bridge import Bridge
 from shortlist.rules.rule import Rule
 from shortlist.study.codec import decode, encode
-from shortlist.study.desk import apply_all, empty_desk, next_question, waiting
+from shortlist.study.desk import Desk, apply, apply_all, empty_desk, next_question, waiting
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
@@ -88,6 +89,7 @@ class Study:
         self._known = [problem, problem.family, rule, certificate]
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
         self._saved = 0
+        self._lock = threading.RLock()  # one thread of this process at a time; the storage's lock is for all
         self._resume()
 
     def __repr__(self) -> str:
@@ -116,10 +118,10 @@ class Study:
         wanted = 1 if count is None else whole("count", count, 1)
         asked: list[Asked] = []
 
-        def decide() -> list[Record]:
+        def decide(desk: Desk) -> tuple[Sequence[Record], Desk]:
             now = time.time()
             expired = self._expired(now)
-            desk = apply_all(self._desk, expired)
+            desk = apply_all(desk, expired)
             self._check_open(judge)
             for _ in range(wanted):
                 try:
@@ -128,8 +130,8 @@ class Study:
                     if not asked:
                         raise
                     break
-                desk = apply_all(desk, asked[-1:])
-            return [*expired, *asked]
+                desk = apply(asked[-1], desk)
+            return [*expired, *asked], desk
 
         self._write(decide)
         questions = [self._question(record) for record in asked]
@@ -145,13 +147,10 @@ class Study:
         number = _id(question)
 
         def decide() -> list[Record]:
-            expired = self._expired(time.time(), but=number)
-            asked = self._asked(question)
-            value = self._outcome(self._question(asked), outcome, winner)
-            return [*expired, Told(number, value)] if self._is_out(number) else [self._late(number, value)]
+            value = self._outcome(self._question(self._asked(question)), outcome, winner)
+            return [Told(number, value)] if self._is_out(number) else [self._late(number, value)]
 
-        records = self._write(decide)
-        if isinstance(records[-1], Late):
+        if isinstance(self._add(decide)[0], Late):
             raise LateAnswer(number)
         return self.verdict
 
@@ -166,7 +165,7 @@ class Study:
                 raise AlreadyAnswered(number)
             return [Skipped(number, reason)]
 
-        self._write(decide)
+        self._add(decide)
         return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
@@ -181,7 +180,7 @@ class Study:
             self._check_undo()
             return [TakenBack((cast,))]
 
-        self._write(decide)
+        self._add(decide)
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
@@ -195,7 +194,7 @@ class Study:
             open_ones = [Skipped(asked.question, "judge voided") for asked in self._desk.out if asked.judge == judge]
             return [TakenBack(tuple(casts), judge), *open_ones]  # in this order: what is out counts as lost until then
 
-        self._write(decide)
+        self._add(decide)
         return self.verdict
 
     def import_votes(
@@ -210,12 +209,12 @@ class Study:
             raise BadOutcome("first, second, outcome and judge must be of one length")
         self.problem.family.check(values)
         votes = Imported(tuple(numbers[0]), tuple(numbers[1]), tuple(values.tolist()), judges, source)
-        self._write(lambda: [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)])
+        self._add(lambda: [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)])
         return self.verdict
 
     def pause(self, paused: bool = True) -> None:
         """Give out no more questions; answers to those that are out still count. pause(False) opens it again."""
-        self._write(lambda: [Paused(paused)] if paused != self._desk.paused else [])
+        self._add(lambda: [Paused(paused)] if paused != self._desk.paused else [])
 
     @property
     def paused(self) -> bool:
@@ -223,7 +222,8 @@ class Study:
 
     def refresh(self) -> Verdict[str]:
         """Read what other processes have added."""
-        self._fold(self._storage.since(self.name, self._read))
+        with self._lock:
+            self._fold(self._storage.since(self.name, self._read))
         return self.verdict
 
     @property
@@ -300,16 +300,25 @@ class Study:
                         answers[cast.question] = Answer(answers[cast.question].question, cast.outcome, True, True)
         return list(answers.values())
 
-    def _write(self, decide: Callable[[], list[Record]]) -> list[Record]:
+    def _write(self, decide: Callable[[Desk], tuple[Sequence[Record], Desk]]) -> Sequence[Record]:
         """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
-        with self._storage.writing(self.name) as writer:
-            self._fold(writer.since(self._read))
-            records = decide()
-            desk = apply_all(self._desk, records)
-            writer.add(self._read, records)
-        self._desk, self._read = desk, self._read + len(records)
-        self._save_snapshot()
+        with self._lock:
+            with self._storage.writing(self.name) as writer:
+                self._fold(writer.since(self._read))
+                records, desk = decide(self._desk)
+                writer.add(self._read, records)
+            self._desk, self._read = desk, self._read + len(records)
+            self._save_snapshot()
         return records
+
+    def _add(self, decide: Callable[[], Sequence[Record]]) -> Sequence[Record]:
+        """Write records that are folded in the usual way."""
+
+        def fold(desk: Desk) -> tuple[Sequence[Record], Desk]:
+            records = decide()
+            return records, apply_all(desk, records)
+
+        return self._write(fold)
 
     def _fold(self, entries: Sequence[Entry]) -> None:
         self._desk = apply_all(self._desk, (entry.record for entry in entries))
@@ -346,9 +355,9 @@ class Study:
             name = self._desk.ahead.certificate.name
             raise BadProblem(f"the {name} certificate cannot take votes back; rule='edges' can")
 
-    def _expired(self, now: float, but: int | None = None) -> list[Record]:
-        late = [asked for asked in self._desk.out if asked.lease is not None and asked.lease < now]
-        return [Skipped(asked.question, EXPIRED) for asked in late if asked.question != but]
+    def _expired(self, now: float) -> list[Record]:
+        leased = [turn.asked for turn in self._desk.turns.values() if turn.asked.lease is not None and not turn.closed]
+        return [Skipped(asked.question, EXPIRED) for asked in leased if asked.lease is not None and asked.lease < now]
 
     def _is_out(self, number: int) -> bool:
         turn = self._desk.turns.get(number)
