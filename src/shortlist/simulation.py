@@ -18,7 +18,7 @@ from shortlist.certificates import CERTIFICATES
 from shortlist.checks import real, whole
 from shortlist.errors import BadInstance, BadProblem
 from shortlist.instances import Instance, World
-from shortlist.pairs import Floats, Ints, all_pairs, pair_ends
+from shortlist.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends
 from shortlist.problem import Problem
 from shortlist.rules import RULES, default_rule
 from shortlist.rules.known import OnlineOracle, Oracle
@@ -115,14 +115,12 @@ def simulate(
     largest utility, as far as the family goes. With jobs > 1 the calling script needs the usual
     `if __name__ == "__main__":` guard.
     """
-    certificate = _certificate(method, rule)
-    _check(method, runs, seed, growth, jobs)
-    inner = OracleTracking() if learner is None else learner
-    cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, inner)
-    if method == "oracle" and instance.fixed:
-        world = instance.draw(np.random.default_rng(0))
-        cell = replace(cell, w_star=_w_star(world, cell))
-    _problem(cell, instance.draw(np.random.default_rng(0)))  # bad input speaks before any process starts
+    for option, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        whole(option, value, least)
+    cell = prepare(
+        instance, method, delta=delta, rule=rule, learner=learner, growth=growth, bound=bound, tolerance=tolerance,
+        max_votes=max_votes,
+    )  # fmt: skip
     seeds = np.random.SeedSequence(seed).spawn(runs)
     finished: dict[int, Run] = {}
     for number, run in _play_all(cell, seeds, jobs):
@@ -131,7 +129,54 @@ def simulate(
             progress(len(finished))
     name = method if isinstance(method, str) else method.name
     ordered = tuple(finished[number] for number in range(runs))
-    return Simulation(instance.name, instance.n, instance.k, delta, name, certificate.name, seed, growth, ordered)
+    return Simulation(instance.name, instance.n, instance.k, delta, name, cell.certificate.name, seed, growth, ordered)
+
+
+def prepare(
+    instance: Instance,
+    method: str | Rule = DEFAULT_METHOD,
+    *,
+    delta: float = 0.01,
+    rule: str | loop.Certificate | None = None,
+    learner: OracleTracking | None = None,
+    growth: float = LAZY_GROWTH,
+    bound: float | None = None,
+    tolerance: float = 0.0,
+    max_votes: int | None = None,
+) -> _Cell:
+    """What all runs of a simulation share, checked; for `play`. Bad input speaks here, before any process starts."""
+    certificate = _certificate(method, rule)
+    _check(method, growth)
+    inner = OracleTracking() if learner is None else learner
+    cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, inner)
+    if method == "oracle" and instance.fixed:
+        world = instance.draw(np.random.default_rng(0))
+        cell = replace(cell, w_star=_w_star(world, cell))
+    _problem(cell, instance.draw(np.random.default_rng(0)))
+    return cell
+
+
+def play(cell: _Cell, seed: int, number: int) -> Run:
+    """Run `number` of `simulate` with this seed, alone: the same whoever plays the others."""
+    return _play(cell, _child(seed, number))
+
+
+def shares(cell: _Cell, seed: int, number: int) -> Floats:
+    """Which share of that run's comparisons each pair got, over the pairs of the world before it was shuffled."""
+    state, _, order = _ask_until_done(cell, _child(seed, number))
+    counts: Floats = np.zeros(n_pairs(cell.instance.n))
+    counts[state.tally.pairs] = state.tally.counts
+    return _relabel(counts / counts.sum(), np.argsort(order))
+
+
+def draw_world(instance: Instance, seed: int, number: int) -> World:
+    """The world of that run, before its items are shuffled."""
+    return instance.draw(np.random.default_rng(_child(seed, number)))
+
+
+def _child(seed: int, number: int) -> np.random.SeedSequence:
+    """Number `number` of the children that `SeedSequence(seed).spawn` gives."""
+    return np.random.SeedSequence(seed, spawn_key=(number,))
 
 
 def _certificate(method: str | Rule, rule: str | loop.Certificate | None) -> loop.Certificate:
@@ -146,11 +191,9 @@ def _certificate(method: str | Rule, rule: str | loop.Certificate | None) -> loo
     return made
 
 
-def _check(method: str | Rule, runs: int, seed: int, growth: float, jobs: int) -> None:
+def _check(method: str | Rule, growth: float) -> None:
     if isinstance(method, str) and method not in METHODS:
         raise BadInstance(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        whole(name, value, least)
     if not 0 <= real("growth", growth) <= 1:
         raise BadProblem(f"growth is {growth}; it is a share of the votes from 0 (round by round) to 1")
 
@@ -174,8 +217,22 @@ def _play_all(cell: _Cell, seeds: list[np.random.SeedSequence], jobs: int) -> It
 
 
 def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
-    """One run: draw a world, shuffle its items, ask until done."""
     began = time.perf_counter()
+    state, world, order = _ask_until_done(cell, seed)
+    verdict = state.verdict
+    return Run(
+        verdict.votes,
+        is_right(world, state.problem, verdict.top),
+        verdict.reason == "certified",
+        verdict.reason,
+        tuple(sorted(int(order[i]) for i in verdict.top)),
+        verdict.error_bound,
+        time.perf_counter() - began,
+    )
+
+
+def _ask_until_done(cell: _Cell, seed: np.random.SeedSequence) -> tuple[loop.State, World, Ints]:
+    """Draw a world, shuffle its items, ask until done: the last state, the shuffled world and its order."""
     rng = np.random.default_rng(seed)
     with one_thread():
         sorted_world = cell.instance.draw(rng)
@@ -186,16 +243,7 @@ def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
         state = loop.start(problem, rule, cell.certificate, int(rng.integers(2**62)))
         while not state.verdict.done:
             state = _advance(state, world, cell.growth, rng)
-    verdict = state.verdict
-    return Run(
-        verdict.votes,
-        is_right(world, problem, verdict.top),
-        verdict.reason == "certified",
-        verdict.reason,
-        tuple(sorted(int(order[i]) for i in verdict.top)),
-        verdict.error_bound,
-        time.perf_counter() - began,
-    )
+    return state, world, order
 
 
 def _advance(state: loop.State, world: World, growth: float, rng: np.random.Generator) -> loop.State:
