@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check slow bench format clean help
+.PHONY: demo test check slow bench figures format clean help
 
 help:           ## what can be made
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -36,6 +36,11 @@ slow: $(READY)  ## the long statistical sweeps
 
 bench: $(READY)  ## the benchmark table
 	$(BIN)/python benchmarks/run.py
+
+FIGURES := against-n against-k against-delta alpha-against-k alpha-against-n-and-gap allocation decision-time
+figures: $(READY)  ## play all experiments, more than an hour, and draw them; can be stopped and gone on with
+	for name in $(FIGURES); do $(BIN)/shortlist experiment run $$name || exit; done
+	for name in $(FIGURES) times-the-bound; do $(BIN)/shortlist experiment plot $$name || exit; done
 
 format: $(READY)  ## let ruff lay out the code
 	$(BIN)/ruff format .

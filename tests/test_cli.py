@@ -25,6 +25,9 @@ def test_help_lists_every_command():
     for command in ("demo", "oracle", "simulate", "certify", "replay"):
         assert command in text
         assert "--json" in run(command, "--help").stdout
+    assert "experiment" in text
+    for command in ("list", "run", "plot"):
+        assert "--json" in run("experiment", command, "--help").stdout
     assert run("--version").stdout.startswith("shortlist ")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
+from shortlist.experiments.sweep import sweep_names
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "shortlist"
@@ -54,10 +55,19 @@ def test_links_lead_somewhere_and_no_machine_is_named(doc):
 
 
 def test_every_command_in_the_docs_exists():
-    commands = {"demo", "certify", "oracle", "simulate", "replay"}
+    commands = {"demo", "certify", "oracle", "simulate", "replay", "experiment"}
     for doc in DOCS:
         for line in re.findall(r"^\$ shortlist (\w+)", doc.read_text(), re.MULTILINE):
             assert line in commands
+
+
+def test_every_experiment_is_explained():
+    text = (ROOT / "docs" / "reproduce.md").read_text()
+    for name in sweep_names():
+        assert f"run {name}" in text or f"plot {name}" in text, name
+    made = re.search(r"^FIGURES := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert made
+    assert {*made[1].split(), "smoke", "times-the-bound"} == set(sweep_names())
 
 
 def test_the_readme_mentions_every_public_function():

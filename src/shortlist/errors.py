@@ -7,6 +7,7 @@ ShortlistError
 │   ├── BadOutcome       a vote that is no number, or out of range
 │   ├── BadVotes         a vote file or vote arrays that cannot be read
 │   ├── BadInstance      a simulation that cannot be set up
+│   ├── BadExperiment    an unknown experiment or cell, or results that do not fit it
 │   └── TieAtTheLine     utilities without a unique top k
 ├── UnknownItem
 ├── UnknownQuestion
@@ -15,6 +16,8 @@ ShortlistError
 ├── NothingToAsk
 ├── VoidJudge
 ├── JudgeFailed
+├── RunsFailed           an experiment that could not be played to its end
+├── MissingExtra         an optional package that is not installed
 ├── NotConverged
 └── GapNotReached
 """
@@ -48,6 +51,10 @@ class BadVotes(BadInput):
 
 class BadInstance(BadInput):
     """A simulated instance or method that cannot be set up."""
+
+
+class BadExperiment(BadInput):
+    """An unknown experiment or cell, or results on disk that do not fit it."""
 
 
 class TieAtTheLine(BadInput):
@@ -152,6 +159,17 @@ class JudgeFailed(ShortlistError):
     """The judge given to find_top raised or answered nonsense. `study` has every answer until then."""
 
     study: Any = None
+
+
+class RunsFailed(ShortlistError):
+    """An experiment could not be played to its end; what was finished is saved."""
+
+
+class MissingExtra(ShortlistError):
+    """An optional package is wanted that is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; pip install 'shortlist[{extra}]' brings it")
 
 
 class NotConverged(ShortlistError):

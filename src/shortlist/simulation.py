@@ -20,7 +20,7 @@ from shortlist.certificates import CERTIFICATES
 from shortlist.checks import real, whole
 from shortlist.errors import BadInstance, BadProblem
 from shortlist.instances import Instance, World
-from shortlist.pairs import Floats, Ints, all_pairs, pair_ends
+from shortlist.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends
 from shortlist.problem import Problem
 from shortlist.rules import RULES, default_rule
 from shortlist.rules.known import OnlineOracle, Oracle
@@ -118,14 +118,12 @@ def simulate(
     oracle-tracking and online-oracle. bound=None takes the larger of 10 and twice the largest utility, as far as the
     family goes. With jobs > 1 the calling script needs the usual `if __name__ == "__main__":` guard.
     """
-    certificate = _certificate(method, rule)
-    _check(method, runs, seed, growth, jobs)
-    inner = OracleTracking() if learner is None else learner
-    cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, inner)
-    if method == "oracle" and instance.fixed:
-        world = instance.draw(np.random.default_rng(0))
-        cell = replace(cell, w_star=_w_star(world, cell))
-    _problem(cell, instance.draw(np.random.default_rng(0)))  # bad input speaks before any process starts
+    for option, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        whole(option, value, least)
+    cell = prepare(
+        instance, method, delta=delta, rule=rule, learner=learner, growth=growth, bound=bound, tolerance=tolerance,
+        max_votes=max_votes,
+    )  # fmt: skip
     seeds = np.random.SeedSequence(seed).spawn(runs)
     finished: dict[int, Run] = {}
     for number, run in _play_all(cell, seeds, jobs):
@@ -133,9 +131,58 @@ def simulate(
         if progress is not None:
             progress(len(finished))
     name = method if isinstance(method, str) else method.name
-    stopping = OWN_RULE if certificate is None else certificate.name
+    stopping = OWN_RULE if cell.certificate is None else cell.certificate.name
     ordered = tuple(finished[number] for number in range(runs))
     return Simulation(instance.name, instance.n, instance.k, delta, name, stopping, seed, growth, ordered)
+
+
+def prepare(
+    instance: Instance,
+    method: str | Rule = DEFAULT_METHOD,
+    *,
+    delta: float = 0.01,
+    rule: str | loop.Certificate | None = None,
+    learner: OracleTracking | None = None,
+    growth: float = LAZY_GROWTH,
+    bound: float | None = None,
+    tolerance: float = 0.0,
+    max_votes: int | None = None,
+) -> _Cell:
+    """What all runs of a simulation share, checked; for `play`. Bad input speaks here, before any process starts."""
+    certificate = _certificate(method, rule)
+    _check(method, growth)
+    inner = OracleTracking() if learner is None else learner
+    cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, inner)
+    if method == "oracle" and instance.fixed:
+        world = instance.draw(np.random.default_rng(0))
+        cell = replace(cell, w_star=_w_star(world, cell))
+    _problem(cell, instance.draw(np.random.default_rng(0)))
+    return cell
+
+
+def play(cell: _Cell, seed: int, number: int) -> Run:
+    """Run `number` of `simulate` with this seed, alone: the same whoever plays the others."""
+    return _play(cell, _child(seed, number))
+
+
+def shares(cell: _Cell, seed: int, number: int) -> Floats:
+    """Which share of that run's comparisons each pair got, over the pairs of the world before it was shuffled."""
+    with one_thread():
+        stage = _set_up(cell, _child(seed, number))
+        state = _ask_until_done(cell, stage)
+    counts: Floats = np.zeros(n_pairs(cell.instance.n))
+    counts[state.tally.pairs] = state.tally.counts
+    return _relabel(counts / counts.sum(), np.argsort(stage.order))
+
+
+def draw_world(instance: Instance, seed: int, number: int) -> World:
+    """The world of that run, before its items are shuffled."""
+    return instance.draw(np.random.default_rng(_child(seed, number)))
+
+
+def _child(seed: int, number: int) -> np.random.SeedSequence:
+    """Number `number` of the children that `SeedSequence(seed).spawn` gives."""
+    return np.random.SeedSequence(seed, spawn_key=(number,))
 
 
 def _certificate(method: str | Rule, rule: str | loop.Certificate | None) -> loop.Certificate | None:
@@ -154,11 +201,9 @@ def _certificate(method: str | Rule, rule: str | loop.Certificate | None) -> loo
     return made
 
 
-def _check(method: str | Rule, runs: int, seed: int, growth: float, jobs: int) -> None:
+def _check(method: str | Rule, growth: float) -> None:
     if isinstance(method, str) and method not in METHODS:
         raise BadInstance(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        whole(name, value, least)
     if not 0 <= real("growth", growth) <= 1:
         raise BadProblem(f"growth is {growth}; it is a share of the votes from 0 (round by round) to 1")
 
@@ -182,32 +227,46 @@ def _play_all(cell: _Cell, seeds: list[np.random.SeedSequence], jobs: int) -> It
 
 
 def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
-    """One run: draw a world, shuffle its items, ask until done."""
     began = time.perf_counter()
-    rng = np.random.default_rng(seed)
     with one_thread():
-        sorted_world = cell.instance.draw(rng)
-        order = rng.permutation(cell.instance.n) if sorted_world.recording is None else np.arange(cell.instance.n)
-        world = _shuffled(sorted_world, order)
-        problem = _problem(cell, world)
-        if cell.certificate is None:
-            end = _baseline_end(str(cell.method), problem, world, rng)
-        else:
-            rule = _make_rule(cell, sorted_world, world, order)
-            state = loop.start(problem, rule, cell.certificate, int(rng.integers(2**62)))
-            while not state.verdict.done:
-                state = _advance(state, world, cell.growth, rng)
-            verdict = state.verdict
-            end = _End(verdict.votes, verdict.reason, verdict.top, verdict.error_bound)
+        stage = _set_up(cell, seed)
+        end = _baseline_end(cell, stage) if cell.certificate is None else _end(_ask_until_done(cell, stage))
     return Run(
         end.votes,
-        is_right(world, problem, end.top),
+        is_right(stage.world, stage.problem, end.top),
         end.reason == "certified",
         end.reason,
-        tuple(sorted(int(order[i]) for i in end.top)),
+        tuple(sorted(int(stage.order[i]) for i in end.top)),
         end.error_bound,
         time.perf_counter() - began,
     )
+
+
+class _Stage(NamedTuple):
+    """A run before its first question: the world, and as it is shown, with its items shuffled."""
+
+    rng: np.random.Generator
+    sorted_world: World
+    order: Ints
+    world: World
+    problem: Problem
+
+
+def _set_up(cell: _Cell, seed: np.random.SeedSequence) -> _Stage:
+    rng = np.random.default_rng(seed)
+    sorted_world = cell.instance.draw(rng)
+    order = rng.permutation(cell.instance.n) if sorted_world.recording is None else np.arange(cell.instance.n)
+    world = _shuffled(sorted_world, order)
+    return _Stage(rng, sorted_world, order, world, _problem(cell, world))
+
+
+def _ask_until_done(cell: _Cell, stage: _Stage) -> loop.State:
+    assert cell.certificate is not None, "a baseline asks by itself"
+    rule = _make_rule(cell, stage.sorted_world, stage.world, stage.order)
+    state = loop.start(stage.problem, rule, cell.certificate, int(stage.rng.integers(2**62)))
+    while not state.verdict.done:
+        state = _advance(state, stage.world, cell.growth, stage.rng)
+    return state
 
 
 class _End(NamedTuple):
@@ -219,8 +278,14 @@ class _End(NamedTuple):
     error_bound: float
 
 
-def _baseline_end(method: str, problem: Problem, world: World, rng: np.random.Generator) -> _End:
-    found = run_baseline(method, world.expected, problem.k, problem.delta, rng, problem.max_votes)
+def _end(state: loop.State) -> _End:
+    verdict = state.verdict
+    return _End(verdict.votes, verdict.reason, verdict.top, verdict.error_bound)
+
+
+def _baseline_end(cell: _Cell, stage: _Stage) -> _End:
+    problem, world = stage.problem, stage.world
+    found = run_baseline(str(cell.method), world.expected, problem.k, problem.delta, stage.rng, problem.max_votes)
     reason, bound = ("certified", problem.delta) if found.certified else ("budget", 1.0)
     return _End(found.comparisons, reason, found.top, bound)
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
@@ -6,7 +8,7 @@ import shortlist
 from shortlist.errors import BadInput
 from shortlist.families import BradleyTerry, Gaussian
 from shortlist.instances import Sst, Utilities, constant, equally_spaced
-from shortlist.simulation import METHODS, simulate
+from shortlist.simulation import METHODS, play, prepare, simulate
 
 EASY = Utilities((2.0, 1.0, -1.0, -2.0), 2)
 
@@ -27,6 +29,13 @@ def test_the_number_of_jobs_changes_nothing():
     one, two = (simulate(EASY, runs=4, seed=3, delta=0.1, jobs=jobs) for jobs in (1, 2))
     assert counts(one) == counts(two)
     assert [run.top for run in one.runs] == [run.top for run in two.runs]
+
+
+def test_a_run_alone_is_that_run_of_the_simulation():
+    together = simulate(EASY, "oracle-tracking", runs=4, seed=3, delta=0.1)
+    cell = prepare(EASY, "oracle-tracking", delta=0.1)
+    for number in (3, 0):
+        assert replace(play(cell, 3, number), seconds=0) == replace(together.runs[number], seconds=0)
 
 
 def test_blocks_of_one_are_round_by_round():

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from shortlist import __version__
-from shortlist.cli import commands
+from shortlist.cli import commands, experiment
 from shortlist.cli.demo import demo
 from shortlist.errors import ShortlistError
 
@@ -20,6 +20,7 @@ app.command()(commands.certify)
 app.command()(commands.oracle)
 app.command()(commands.simulate)
 app.command()(commands.replay)
+app.add_typer(experiment.app, name="experiment")
 
 
 def _version(wanted: bool) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+LONG_RUNS = 1800.0  # seconds of which the speed is the mean: some runs take minutes
+
 
 def print_json(value: dict[str, Any]) -> None:
     """One object on standard output, numbers that JSON cannot say as null."""
@@ -37,3 +39,18 @@ def progress_bar(title: str, total: int) -> Iterator[Any]:
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task(title, total=total)
         yield lambda finished: bar.update(task, completed=finished)
+
+
+@contextmanager
+def work_bar(title: str) -> Iterator[Any]:
+    """A bar whose parts are of unequal length; yields a function that takes work, work done, parts, parts finished."""
+    parts = TextColumn("{task.fields[finished]:,} of {task.fields[parts]:,} runs")
+    columns = TextColumn("{task.description}"), BarColumn(), parts, TimeElapsedColumn(), TimeRemainingColumn()
+    screen = Console(stderr=True)
+    with Progress(
+        *columns, console=screen, transient=True, disable=not screen.is_terminal, speed_estimate_period=LONG_RUNS
+    ) as bar:
+        task = bar.add_task(title, total=None, finished=0, parts=0)
+        yield lambda work, done, parts, finished: bar.update(
+            task, total=work, completed=done, parts=parts, finished=finished
+        )

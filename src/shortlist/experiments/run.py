@@ -1,0 +1,115 @@
+"""Play what is missing of a sweep, and write its table. Finished runs are never played again."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shortlist.errors import BadExperiment
+from shortlist.experiments.engines import Engine, Task
+from shortlist.experiments.measures import check_cell
+from shortlist.experiments.origin import origin
+from shortlist.experiments.results import Log, Row, open_log, read_table, write_table
+from shortlist.experiments.sweep import Cell, Sweep
+from shortlist.experiments.tables import cell_rows, columns, definition_columns
+
+Progress = Callable[["Standing"], None]
+
+
+@dataclass
+class Standing:
+    """How far a sweep is; its work is counted in seconds that the sweep's file expects."""
+
+    runs: int
+    work: float
+    found: int = 0  # finished by an earlier call
+    finished: int = 0
+    work_done: float = 0.0
+
+
+def table_path(sweep: Sweep, folder: Path) -> Path:
+    return folder / f"{sweep.name}.csv"
+
+
+def choose(sweep: Sweep, pattern: str | None, runs: int | None) -> tuple[Cell, ...]:
+    """The cells to play, with so many runs each; raises BadInput if this version cannot play one of them."""
+    chosen = sweep.select(pattern)
+    for cell in chosen:
+        check_cell(cell)
+    return chosen if runs is None else tuple(replace(cell, runs=runs) for cell in chosen)
+
+
+def run_sweep(
+    sweep: Sweep,
+    chosen: Sequence[Cell],
+    folder: Path,
+    engine: AbstractContextManager[Engine],
+    restart: bool = False,
+    progress: Progress = lambda standing: None,
+) -> list[Row]:
+    """Play what is missing of the chosen cells and write the table; its rows of these cells."""
+    sweep = replace(sweep, cells=tuple({**_by_id(sweep.cells), **_by_id(chosen)}.values()))
+    table = table_path(sweep, folder)
+    with engine as play, open_log(table.with_suffix(".jsonl")) as log:
+        again = {cell.id for cell in chosen} if restart else set()
+        _check_log([cell for cell in sweep.cells if cell.id not in again], log)
+        old = _kept_rows(sweep, chosen, log, table)
+        log.forget(again)
+        _play_missing(chosen, log, play, progress)
+        rows = {cell.id: cell_rows(sweep, cell, log) or old.get(cell.id, []) for cell in sweep.cells}
+        write_table(table, columns(sweep), (row for cell in rows.values() for row in cell))
+    return [row for cell in chosen for row in rows[cell.id]]
+
+
+def _by_id(cells: Sequence[Cell]) -> dict[str, Cell]:
+    return {cell.id: cell for cell in cells}
+
+
+def _play_missing(chosen: Sequence[Cell], log: Log, play: Engine, progress: Progress) -> None:
+    tasks = [Task(cell, number) for cell in chosen for number in range(cell.runs)]
+    missing = [task for task in tasks if (task.cell.id, task.number) not in log.records]
+    missing.sort(key=lambda task: -task.cell.seconds)  # the longest first, so that all workers end together
+    found = len(tasks) - len(missing)
+    standing = Standing(len(tasks), sum(task.cell.seconds for task in missing), found, found)
+    progress(standing)
+    for task, played in play(missing) if missing else ():
+        log.add({"cell": task.cell.id, "run": task.number, "definition": task.cell.definition, **played})
+        standing.finished += 1
+        standing.work_done += task.cell.seconds
+        progress(standing)
+
+
+def _check_log(cells: Sequence[Cell], log: Log) -> None:
+    for cell in cells:
+        for record in log.of(cell.id).values():
+            if record["version"] != origin().version:
+                _refuse(log.path, cell, f"of shortlist {record['version']}, and this is {origin().version}")
+            if record["definition"] != cell.definition:
+                _refuse(log.path, cell, f"with {_difference(record['definition'], cell.definition)}")
+
+
+def _difference(old: dict[str, object], new: dict[str, object]) -> str:
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return ", ".join(f"{name} {old.get(name)} that is now {new.get(name)}" for name in changed)
+
+
+def _kept_rows(sweep: Sweep, chosen: Sequence[Cell], log: Log, table: Path) -> dict[str, list[Row]]:
+    """Rows of an earlier table for cells that are neither played now nor in the log, if they are as good as new."""
+    others = {cell.id: cell for cell in sweep.cells if cell.id not in _by_id(chosen) and not log.of(cell.id)}
+    kept: dict[str, list[Row]] = {}
+    for row in read_table(table):
+        cell = others.get(row.get("id", ""))
+        if cell is None:
+            continue
+        if row.get("version") != origin().version:
+            _refuse(table, cell, f"of shortlist {row.get('version')}, and this is {origin().version}")
+        if any(row.get(name) != value for name, value in definition_columns(cell).items()):
+            _refuse(table, cell, "with other parameters")
+        kept.setdefault(cell.id, []).append(row)
+    return kept
+
+
+def _refuse(path: Path, cell: Cell, why: str) -> None:
+    raise BadExperiment(
+        f"{path} has cell {cell.id} {why}; play it again with --restart, or elsewhere with --results DIR"
+    )

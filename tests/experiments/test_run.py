@@ -1,0 +1,184 @@
+"""The command, in real processes: what it plays, keeps, refuses."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shortlist import make_instance, simulate
+from shortlist.experiments.origin import origin
+from shortlist.experiments.results import open_log
+from shortlist.experiments.sweep import read_sweep
+from shortlist.experiments.tables import cell_rows
+
+from .conftest import TINY, experiment, log_lines, refused, results
+
+
+def table(folder, name="tiny"):
+    with results(folder, name=name).open(newline="") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """The tiny sweep, played once by two processes."""
+    folder = tmp_path_factory.mktemp("played")
+    (folder / "tiny.toml").write_text(TINY)
+    found = json.loads(experiment("run", "tiny.toml", "--jobs", 2, "--json", folder=folder).stdout)
+    assert found["played"] == 20
+    assert len(found["cells"]) == 8
+    return folder
+
+
+@pytest.fixture
+def again(played, tmp_path):
+    """Its results in a folder of one's own."""
+    for path in (results(tmp_path), results(tmp_path, "jsonl"), tmp_path / "tiny.toml"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((played / path.relative_to(tmp_path)).read_bytes())
+    return tmp_path
+
+
+def test_rows_say_what_simulate_says(played):
+    rows = table(played)
+    assert [row["id"] for row in rows.values()] == [cell.id for cell in read_sweep("tiny", TINY).cells]
+    row = rows["tiny/equally-spaced/n=4/bridge"]
+    expected = simulate(make_instance("equally-spaced", 1, 4, 1.5), "bridge", 3, 7, delta=0.2, growth=0.05)
+    assert float(row["mean"]) == pytest.approx(expected.mean_comparisons, rel=1e-9)
+    assert float(row["standard_error"]) == pytest.approx(expected.standard_error, rel=1e-9)
+    assert (row["runs"], row["correct"], row["seed"], row["gap"]) == ("3", str(expected.correct), "7", "1.5")
+    quartiles = [float(row[name]) for name in ("min", "quartile_1", "median", "quartile_3", "max")]
+    assert quartiles == pytest.approx(np.percentile(expected.comparisons, [0, 25, 50, 75, 100]))
+    assert (row["version"], row["commit"]) == origin()
+    assert "seconds" not in row
+    bound = rows["tiny/equally-spaced/n=4/lower-bound"]
+    assert float(row["times_bound"]) == pytest.approx(float(row["mean"]) / float(bound["mean"]), rel=1e-8)
+    assert bound["correct"] == ""
+
+
+def test_the_bound_of_each_world_is_that_worlds(played):
+    values, bounds = (
+        [line["result"]["comparisons"] for line in sorted(log_lines(played), key=lambda line: line["run"])
+         if line["cell"] == f"tiny/random-utilities/n=3/{method}"]
+        for method in ("bridge", "lower-bound")
+    )  # fmt: skip
+    ratio = np.mean(np.array(values) / np.array(bounds))
+    assert float(table(played)["tiny/random-utilities/n=3/bridge"]["times_bound"]) == pytest.approx(ratio, rel=1e-8)
+
+
+def test_the_number_of_processes_changes_nothing(played, tmp_path, tiny):
+    experiment("run", tiny, "--jobs", 1, folder=tmp_path)
+    assert results(tmp_path).read_bytes() == results(played).read_bytes()
+
+
+def test_finished_runs_are_never_played_again(again):
+    before, log = results(again).read_bytes(), results(again, "jsonl").read_bytes()
+    assert json.loads(experiment("run", "tiny.toml", "--json", folder=again).stdout)["played"] == 0
+    assert (results(again).read_bytes(), results(again, "jsonl").read_bytes()) == (before, log)
+    lines = log.splitlines(keepends=True)
+    results(again, "jsonl").write_bytes(b"".join(lines[:9]) + lines[9][:30])
+    assert json.loads(experiment("run", "tiny.toml", "--json", folder=again).stdout)["played"] == 11
+    assert results(again).read_bytes() == before
+
+
+def test_one_cell_alone_leaves_the_others_as_they_are(again):
+    before = table(again)
+    results(again, "jsonl").unlink()  # as after a fresh clone, where only the table is
+    arguments = ["run", "tiny.toml", "--cell", "tiny/random-utilities/*", "--json"]
+    assert json.loads(experiment(*arguments, folder=again).stdout)["played"] == 6
+    assert table(again) == before
+    more = json.loads(
+        experiment("run", "tiny.toml", "--cell", "*=4/bridge", "--runs", "5", "--json", folder=again).stdout
+    )
+    assert more["played"] == 5
+    assert more["cells"][0]["runs"] == 5
+    assert len(table(again)) == 8
+
+
+def test_restart_forgets_only_what_is_played(again):
+    found = json.loads(
+        experiment("run", "tiny.toml", "--restart", "--cell", "*/n=3/bridge", "--json", folder=again).stdout
+    )
+    assert found["played"] == 6
+    assert log_lines(again)[20]["forget"] == ["tiny/equally-spaced/n=3/bridge", "tiny/random-utilities/n=3/bridge"]
+
+
+def test_results_of_another_version_are_refused(again):
+    log = results(again, "jsonl")
+    old = log.read_text().replace(f'"version": "{origin().version}"', '"version": "0.0.1"')
+    log.write_text(old)
+    said = refused("run", "tiny.toml", folder=again)
+    assert "shortlist 0.0.1" in said
+    assert "--restart" in said
+    assert log.read_text() == old
+    assert json.loads(experiment("run", "tiny.toml", "--restart", "--json", folder=again).stdout)["played"] == 20
+
+
+def test_results_of_another_definition_are_refused(again):
+    (again / "tiny.toml").write_text(TINY.replace("delta = 0.2", "delta = 0.1"))
+    said = refused("run", "tiny.toml", folder=again)
+    assert "delta 0.2 that is now 0.1" in said
+    results(again, "jsonl").unlink()
+    assert "other parameters" in refused("run", "tiny.toml", "--cell", "*/bridge", folder=again)
+
+
+def test_rows_tell_runs_without_a_gap(tmp_path, played):
+    """Of what happens to be finished the short runs are too many."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(results(played, "jsonl").read_bytes())
+    sweep = read_sweep("tiny", TINY)
+    cell = sweep.cells[0]
+    with open_log(path) as log:
+        del log.records[cell.id, 1]
+        assert cell_rows(sweep, cell, log)[0]["runs"] == "1"
+        assert cell_rows(sweep, replace(cell, runs=9), log)[0]["standard_error"] == ""
+        del log.records[cell.id, 0]
+        assert cell_rows(sweep, cell, log) == []
+
+
+def test_shares_make_a_table_by_pair(tmp_path):
+    grid = 'instance = "equally-spaced"\nn = 4\ngap = 1.0\nmethod = ["bridge", "w-star"]'
+    text = TINY.split("[[grid]]")[0].replace('"lines"', '"heat"').replace('"Tiny"', '"Where"\nmeasure = "shares"')
+    (tmp_path / "where.toml").write_text(f"{text}[[grid]]\n{grid}\n")
+    experiment("run", "where.toml", "--runs", 2, folder=tmp_path)
+    with results(tmp_path, name="where").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["first"], row["second"]) for row in rows[:6]] == [*zip("000112", "123233", strict=True)]
+    for part in (rows[:6], rows[6:]):
+        assert sum(float(row["mean"]) for row in part) == pytest.approx(1)
+    experiment("plot", "where.toml", folder=tmp_path)
+
+
+def test_list(tmp_path, tiny):
+    assert "against-n" in experiment("list", folder=tmp_path).stdout
+    found = json.loads(experiment("list", "--json", folder=tmp_path).stdout)["experiments"]
+    assert {"smoke", "against-n", "times-the-bound"} <= {entry["name"] for entry in found}
+    assert "tiny/equally-spaced/n=3/bridge  3 runs" in experiment("list", tiny, folder=tmp_path).stdout
+    cells = json.loads(experiment("list", tiny, "--json", folder=tmp_path).stdout)["cells"]
+    assert cells[0]["gap"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run nothing", "choose one of against-"),
+        ("list nothing", "unknown experiment"),
+        ("run smoke --cell smoke/n=5", "no cell of smoke"),
+        ("run smoke --runs 0", "runs"),
+        ("run smoke --jobs 0", "jobs"),
+        ("run times-the-bound", "no runs of its own"),
+        ("run missing.toml", "cannot read missing.toml"),
+        ("run magic.toml", "unknown method 'magic'"),
+        ("run smoke --results /dev/null/x", "cannot write"),
+        ("plot smoke", "first: shortlist experiment run smoke"),
+        ("plot nothing", "unknown experiment"),
+        ("run smoke --cluster nonsense", "tcp://host:8786"),
+        ("run smoke --cluster tcp://127.0.0.1:1", "start one with: dask scheduler"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_write_nothing(tmp_path, arguments, message):
+    (tmp_path / "magic.toml").write_text(TINY.replace('"oracle-tracking"', '"magic"'))
+    assert message in refused(*arguments.split(), folder=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["magic.toml"]
