@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ def undisturbed(tmp_path_factory):
 def start(folder):
     (folder / "long.toml").write_text(LONG)
     command = [*COMMAND, "run", "long.toml", "--jobs", "2"]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, text=True, start_new_session=True, **pipes)
 
 
 def test_a_killed_sweep_goes_on_and_ends_the_same(undisturbed, tmp_path):
@@ -78,6 +80,9 @@ def test_an_interruption_says_how_to_go_on(tmp_path, order):
     process = start(tmp_path)
     wait_for(lambda: lines_in(tmp_path) >= 1)
     process.send_signal(order)
+    if order == signal.SIGTERM:  # as `timeout` does it
+        time.sleep(0.05)
+        os.killpg(process.pid, order)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     first, last = said.strip().splitlines()

@@ -88,7 +88,7 @@ def run(
     chosen = runner.choose(sweep, cell, runs)
     engine = local(jobs or os.cpu_count() or 1) if cluster is None else workers(cluster)
     standing = runner.Standing(0, 0.0)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as good as Ctrl-C
+    signal.signal(signal.SIGTERM, _stop)
     try:
         with work_bar(name) as show:
 
@@ -109,6 +109,12 @@ def run(
         return print_json({"experiment": name, "table": str(table), "played": played, "cells": cells})
     _show_rows(rows, sweep.measure)
     console().print(f"{played:,} runs played; the table is {table}. Next: shortlist experiment plot {name}")
+
+
+def _stop(*_: object) -> None:
+    """A kill is as good as Ctrl-C; whoever kills a group of processes may say it twice."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _as_numbers(row: dict[str, str]) -> dict[str, Any]:
