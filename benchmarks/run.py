@@ -10,6 +10,7 @@ import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import choix
@@ -33,6 +34,7 @@ from shortlist.rules.bridge import Bridge
 from shortlist.rules.oracle_tracking import OracleTracking
 from shortlist.rules.rule import Rule
 from shortlist.simulation import simulate
+from shortlist.study.sql import close_databases
 from shortlist.study.study import Study
 from shortlist.tally import Block, expected_tally
 from shortlist.threads import one_thread
@@ -124,6 +126,26 @@ def many_items() -> list[Row]:
     return [{"what": what, "seconds": run.seconds}, {"what": "slowest of 200 ask+tell, n=10,000", "seconds": slowest}]
 
 
+def stored_study() -> list[Row]:
+    """200 items and 100,000 votes in a SQLite file: load it as a new process would, and ask."""
+    items = [f"item {i}" for i in range(200)]
+    first, second, outcome = raw_votes(200, 100_000)
+    with TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/studies.db"
+        study = shortlist.create_study(items, k=10, delta=1e-9, storage=url, name="large")
+        study.import_votes([items[i] for i in first], [items[i] for i in second], outcome.tolist())
+        for number in range(200):
+            study.tell(study.ask(), float(number % 2))
+        close_databases()
+        began = time.perf_counter()
+        study = shortlist.load_study("large", url)
+        loaded = time.perf_counter() - began
+        asking = median_seconds(study.ask, 20)
+        close_databases()
+    size = "a study of 200 items and 100,000 votes in SQLite"
+    return [{"what": f"load {size}", "seconds": loaded}, {"what": f"ask in {size}", "seconds": asking}]
+
+
 def cold_fit() -> Row:
     n, family = 100, BradleyTerry()
     theta = np.linspace(3, -3, n)
@@ -213,6 +235,7 @@ def measure(quick: bool) -> list[Row]:
         rows += [] if quick else [ask_and_tell(OracleTracking(), spaced(500, 0.02), 5, 300_000, 50, even=True)]
         rows += [cold_fit(), *fit_against_peers()]
     rows += baseline_rows()
+    rows += stored_study()
     rows += oracle_rows([(20, 5, 0.25)] if quick else [(20, 5, 0.25), (100, 5, 0.1)])
     return rows if quick else [*rows, *many_items(), lazy_run()]
 
