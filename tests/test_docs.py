@@ -54,7 +54,7 @@ def test_links_lead_somewhere_and_no_machine_is_named(doc):
 
 
 def test_every_command_in_the_docs_exists():
-    commands = {"demo", "certify", "oracle", "simulate", "replay"}
+    commands = {"demo", "certify", "oracle", "simulate", "replay", "votes"}
     for doc in DOCS:
         for line in re.findall(r"^\$ shortlist (\w+)", doc.read_text(), re.MULTILINE):
             assert line in commands
@@ -62,7 +62,7 @@ def test_every_command_in_the_docs_exists():
 
 def test_the_readme_mentions_every_public_function():
     text = (ROOT / "README.md").read_text()
-    for name in ("create_study", "find_top", "fit", "certify", "solve_oracle", "simulate"):
+    for name in ("create_study", "find_top", "fit", "certify", "solve_oracle", "simulate", "read_votes", "write_votes"):
         assert name in shortlist.__all__
         assert name in text
 

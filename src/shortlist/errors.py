@@ -15,6 +15,7 @@ ShortlistError
 ├── NothingToAsk
 ├── VoidJudge
 ├── JudgeFailed
+├── NotInstalled         an optional package that is needed
 ├── NotConverged
 └── GapNotReached
 """
@@ -103,6 +104,13 @@ class JudgeFailed(ShortlistError):
     """The judge given to find_top raised or answered nonsense. `study` has every answer until then."""
 
     study: Any = None
+
+
+class NotInstalled(ShortlistError):
+    """Something needs an optional package that is not there."""
+
+    def __init__(self, purpose: str, package: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs {package}: pip install 'shortlist[{extra}]'")
 
 
 class NotConverged(ShortlistError):
