@@ -22,7 +22,7 @@ def run_json(*arguments):
 
 def test_help_lists_every_command():
     text = run("--help").stdout
-    for command in ("demo", "oracle", "simulate", "certify", "replay"):
+    for command in ("demo", "oracle", "simulate", "certify", "replay", "votes"):
         assert command in text
         assert "--json" in run(command, "--help").stdout
     assert "experiment" in text
@@ -88,6 +88,42 @@ def test_certify(tmp_path):
     assert "Guarantee" in text
 
 
+def test_votes_with_a_map_and_bad_rows(tmp_path):
+    votes = tmp_path / "votes.jsonl"
+    rows = [{"one": "x", "two": other, "won": "one", "who": "ann"} for other in "yz" for _ in range(40)]
+    rows[3]["won"] = "nobody"
+    votes.write_text("\n".join(map(json.dumps, rows)))
+    mapped = ["--map", "first=one,second=two", "--map", "winner=won,judge=who"]
+    found = run_json("votes", str(votes), *mapped)
+    assert (found["votes"], found["rows"], found["items"], found["judges"], found["cases"]) == (79, 80, 3, 1, None)
+    assert found["columns"] == {"first": "one", "second": "two", "winner": "won", "judge": "who"}
+    assert found["bad_rows"] == [{"line": 4, "reason": "winner 'nobody' is neither 'x' nor 'y', a side or a tie"}]
+    assert "line 4: winner 'nobody'" in run("votes", str(votes), *mapped).stdout
+    for command in (["certify"], ["replay", "--runs", "1"]):
+        assert "line 4: winner" in run(*command, str(votes), "-k", "1", *mapped, code=2).stderr
+        done = run(*command, str(votes), "-k", "1", *mapped, "--skip-bad", "--json")
+        assert json.loads(done.stdout)["rows_left_out"] == 1
+        assert "left out 1 rows" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "message"),
+    [
+        (b"one,two,won\nx,y,x\n", ["votes"], "needed are two item columns"),
+        (b"one,two,won\nx,y,x\n", ["certify", "-k", "1", "--map", "first=a"], "has no column 'a' for first"),
+        (b"PAR1 and no more", ["votes"], "cannot read"),
+        (b"\xff\x00\n", ["replay", "-k", "1"], "not UTF-8"),
+        (b"first,second,outcome\nx,y,2\n", ["certify", "-k", "1"], "--skip-bad"),
+    ],
+)
+def test_wrong_files_are_one_line_and_exit_code_two(tmp_path, data, arguments, message):
+    file = tmp_path / "votes"
+    file.write_bytes(data)
+    done = run(*arguments, str(file), code=2)
+    assert message in done.stderr
+    assert (done.stderr.count("\n"), done.stdout) == (1, "")
+
+
 def test_names_are_printed_as_they_are(tmp_path):
     votes = tmp_path / "votes.csv"
     votes.write_text("first,second,outcome\nx[/b],[red]y[/red],1\n")
@@ -142,6 +178,8 @@ def test_demo_ends_in_a_verdict():
         ("simulate --instance sst -n 4 -k 1 --jobs 0", "jobs"),
         ("oracle --utilities 100,2,3 -k 1", "outside the bound"),
         ("certify nowhere.csv -k 1", "cannot read nowhere.csv"),
+        ("votes nowhere.parquet", "cannot read nowhere.parquet"),
+        ("replay nowhere.csv -k 1 --map nonsense", "TARGET=COLUMN"),
         ("frobnicate", "frobnicate"),
         ("demo --delta 0", "delta"),
     ],

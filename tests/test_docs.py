@@ -55,7 +55,7 @@ def test_links_lead_somewhere_and_no_machine_is_named(doc):
 
 
 def test_every_command_in_the_docs_exists():
-    commands = {"demo", "certify", "oracle", "simulate", "replay", "experiment"}
+    commands = {"demo", "certify", "oracle", "simulate", "replay", "experiment", "votes"}
     for doc in DOCS:
         for line in re.findall(r"^\$ shortlist (\w+)", doc.read_text(), re.MULTILINE):
             assert line in commands
@@ -72,7 +72,7 @@ def test_every_experiment_is_explained():
 
 def test_the_readme_mentions_every_public_function():
     text = (ROOT / "README.md").read_text()
-    for name in ("create_study", "find_top", "fit", "certify", "solve_oracle", "simulate"):
+    for name in ("create_study", "find_top", "fit", "certify", "solve_oracle", "simulate", "read_votes", "write_votes"):
         assert name in shortlist.__all__
         assert name in text
 

@@ -69,6 +69,12 @@ def test_the_core_knows_only_numbers():
             assert not foreign, f"{file.relative_to(ROOT)} imports {foreign}"
 
 
+def test_optional_packages_are_imported_nowhere_by_name():
+    """They are loaded where they are used, by `io.frames.load`, which says how to get them."""
+    for _, file in modules():
+        assert not {target.split(".")[0] for target in imports(file)} & {"pandas", "polars", "pyarrow"}
+
+
 def test_no_hidden_randomness():
     for _, file in modules():
         text = file.read_text()

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from shortlist.families import BradleyTerry as BradleyTerry
     from shortlist.families import Gaussian as Gaussian
     from shortlist.io.instances import make_instance as make_instance
+    from shortlist.io.report import Reading as Reading
+    from shortlist.io.table import VoteTable as VoteTable
+    from shortlist.io.table import make_table as make_table
+    from shortlist.io.votes import inspect_votes as inspect_votes
+    from shortlist.io.votes import read_votes as read_votes
+    from shortlist.io.write import write_votes as write_votes
     from shortlist.oracle import solve_oracle as solve_oracle
     from shortlist.rules.bridge import Bridge as Bridge
     from shortlist.rules.oracle_tracking import OracleTracking as OracleTracking
@@ -36,19 +42,25 @@ _HOMES = {
     "OracleTracking": "rules.oracle_tracking",
     "Posterior": "certificates.posterior",
     "Question": "study.study",
+    "Reading": "io.report",
     "ShortlistError": "errors",
     "Study": "study.study",
     "TrackAndStop": "rules.track_and_stop",
     "Uniform": "rules.uniform",
     "Verdict": "certificates.verdict",
+    "VoteTable": "io.table",
     "certify": "arrays",
     "create_study": "study.create",
     "find_top": "study.create",
     "fit": "arrays",
     "load_study": "study.create",
+    "inspect_votes": "io.votes",
     "make_instance": "io.instances",
+    "make_table": "io.table",
+    "read_votes": "io.votes",
     "simulate": "simulation",
     "solve_oracle": "oracle",
+    "write_votes": "io.write",
 }
 
 __all__ = sorted(_HOMES)  # pyright: ignore

@@ -8,16 +8,21 @@ ShortlistError
 │   ├── BadVotes         a vote file or vote arrays that cannot be read
 │   ├── BadInstance      a simulation that cannot be set up
 │   ├── BadExperiment    an unknown experiment or cell, or results that do not fit it
+│   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
+│   ├── BadStorage       a place for studies that cannot be used
+│   │   └── StorageOutdated
 │   └── TieAtTheLine     utilities without a unique top k
 ├── UnknownItem
 ├── UnknownQuestion
 ├── AlreadyAnswered
+├── LateAnswer
 ├── StudyDone
+├── StudyPaused
 ├── NothingToAsk
 ├── VoidJudge
 ├── JudgeFailed
 ├── RunsFailed           an experiment that could not be played to its end
-├── MissingExtra         an optional package that is not installed
+├── NotInstalled         an optional package that is needed
 ├── NotConverged
 └── GapNotReached
 """
@@ -113,7 +118,7 @@ class VoidJudge(ShortlistError):
         super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else")
 
 
-class UnknownStudy(ShortlistError):
+class UnknownStudy(BadInput):
     """No study of that name."""
 
     def __init__(self, name: str, names: list[str]) -> None:
@@ -121,14 +126,14 @@ class UnknownStudy(ShortlistError):
         super().__init__(f"no study is called {name!r}; {there}")
 
 
-class StudyExists(ShortlistError):
+class StudyExists(BadInput):
     """The name is taken."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is a study called {name!r} already; choose another name, or load_if_exists=True")
 
 
-class StudyDiffers(ShortlistError):
+class StudyDiffers(BadInput):
     """A study of that name was created with something else."""
 
     def __init__(self, name: str, differences: list[str]) -> None:
@@ -142,7 +147,7 @@ class StudyPaused(ShortlistError):
         super().__init__(f"the study {name!r} is closed for now; its owner can open it again")
 
 
-class BadStorage(ShortlistError):
+class BadStorage(BadInput):
     """A place for studies that cannot be used."""
 
 
@@ -165,11 +170,11 @@ class RunsFailed(ShortlistError):
     """An experiment could not be played to its end; what was finished is saved."""
 
 
-class MissingExtra(ShortlistError):
-    """An optional package is wanted that is not installed."""
+class NotInstalled(ShortlistError):
+    """Something needs an optional package that is not there."""
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed; pip install 'shortlist[{extra}]' brings it")
+    def __init__(self, purpose: str, package: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs {package}: pip install 'shortlist[{extra}]'")
 
 
 class NotConverged(ShortlistError):

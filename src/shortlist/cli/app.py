@@ -7,6 +7,7 @@ import typer
 from shortlist import __version__
 from shortlist.cli import commands, experiment
 from shortlist.cli.demo import demo
+from shortlist.cli.votes import votes
 from shortlist.errors import ShortlistError
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app.command()(commands.oracle)
 app.command()(commands.simulate)
 app.command()(commands.replay)
 app.add_typer(experiment.app, name="experiment")
+app.command()(votes)
 
 
 def _version(wanted: bool) -> None:

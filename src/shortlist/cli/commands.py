@@ -8,13 +8,10 @@ from typing import Any
 
 import typer
 
+from shortlist.cli.options import FAMILY, JSON, MAP, SIGMA, SKIP_BAD, VOTES, FamilyName
 from shortlist.cli.output import console, print_json, progress_bar
+from shortlist.cli.votes import load_votes
 from shortlist.errors import BadProblem, BadVotes
-
-
-class FamilyName(StrEnum):
-    bradley_terry = "bradley-terry"
-    gaussian = "gaussian"
 
 
 class RuleName(StrEnum):
@@ -28,9 +25,6 @@ class Gradient(StrEnum):
     full = "full"
 
 
-JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
-FAMILY = typer.Option(FamilyName.bradley_terry, help="What a vote is: a win, tie or grade; or a measured difference.")
-SIGMA = typer.Option(1.0, help="Gaussian: noise of a difference.")
 K = typer.Option(..., "-k", help="How many items are wanted.")
 DELTA = typer.Option(0.05, help="Allowed probability of a wrong answer.")
 LAM = typer.Option(0.1, help="Ridge of the glr threshold; leave it unless you know better.")
@@ -47,7 +41,7 @@ TOLERANCE = typer.Option(0.0, help="How much better an outsider may be, in win p
 
 
 def certify(
-    votes: Path = typer.Argument(..., help="CSV file, e.g. first,second,outcome or model_a,model_b,winner."),
+    votes: Path = VOTES,
     k: int = K,
     delta: float = DELTA,
     rule: RuleName = typer.Option(RuleName.edges, help="Which certificate."),
@@ -56,6 +50,8 @@ def certify(
     bound: float = typer.Option(10.0, help="Largest utility thought possible."),
     lam: float = LAM,
     tolerance: float = TOLERANCE,
+    columns: list[str] = MAP,
+    skip_bad: bool = SKIP_BAD,
     as_json: bool = JSON,
 ) -> None:
     """What a file of votes proves about the top k."""
@@ -64,28 +60,26 @@ def certify(
     from shortlist import arrays
     from shortlist.certificates.verdict import named
     from shortlist.families import make_family
-    from shortlist.io.votes import read_votes
 
-    table = read_votes(votes, make_family(family.value, sigma))
-    columns = (table.first, table.second, table.outcome)
+    table = load_votes(votes, make_family(family.value, sigma), columns, skip_bad)
+    rows = (table.first, table.second, table.outcome)
     size = len(table.items)
     verdict = arrays.certify(
-        *columns, k, delta, table.weight, size, family.value, rule.value, bound, lam, sigma, tolerance
+        *rows, k, delta, table.weight, size, family.value, rule.value, bound, lam, sigma, tolerance
     )
-    theta = arrays.fit(*columns, table.weight, size, family.value, bound, sigma)
+    theta = arrays.fit(*rows, table.weight, size, family.value, bound, sigma)
     shown = named(verdict, table.items, theta)
-    asks = (
-        [] if verdict.done else arrays.ask_next(*columns, k, delta, table.weight, size, family.value, sigma, tolerance)
-    )
+    asks = [] if verdict.done else arrays.ask_next(*rows, k, delta, table.weight, size, family.value, sigma, tolerance)
     next_pairs = [[table.items[i], table.items[j], votes] for i, j, votes in asks]
     if as_json:
         utilities = dict(zip(table.items, map(float, theta), strict=True))
-        likely = arrays.chances(*columns, k, table.weight, size, family.value, sigma)
+        likely = arrays.chances(*rows, k, table.weight, size, family.value, sigma)
         chances = dict(zip(table.items, map(float, likely), strict=True))
         found = {**vars(shown), "delta": delta, "k": k, "utilities": utilities}
-        return print_json({**found, "chances": chances, "ask_next": next_pairs})
+        found |= {"chances": chances, "ask_next": next_pairs, "rows_left_out": len(table.left_out)}
+        return print_json(found)
     counts = np.bincount(table.first, table.weight, size) + np.bincount(table.second, table.weight, size)
-    likely = arrays.chances(*columns, k, table.weight, size, family.value, sigma)
+    likely = arrays.chances(*rows, k, table.weight, size, family.value, sigma)
     _show_verdict(shown, table.items, theta, counts, likely)
     _show_next(next_pairs)
 
@@ -237,7 +231,7 @@ def _show_runs(result: Any) -> None:
 
 
 def replay(
-    votes: Path = typer.Argument(..., help="CSV file of recorded votes, as for certify."),
+    votes: Path = VOTES,
     k: int = K,
     delta: float = DELTA,
     method: str = METHOD,
@@ -255,6 +249,8 @@ def replay(
     scale: float = SCALE,
     family: FamilyName = FAMILY,
     sigma: float = SIGMA,
+    columns: list[str] = MAP,
+    skip_bad: bool = SKIP_BAD,
     as_json: bool = JSON,
 ) -> None:
     """How many votes a method would have needed, drawing the recorded votes of a pair with replacement."""
@@ -262,16 +258,15 @@ def replay(
 
     from shortlist.families import make_family
     from shortlist.instances import Recorded
-    from shortlist.io.votes import read_votes
     from shortlist.pairs import n_pairs
     from shortlist.simulation import simulate as play
 
     speaks = make_family(family.value, sigma)
-    table = read_votes(votes, speaks)
+    table = load_votes(votes, speaks, columns, skip_bad)
     if np.any(table.weight != 1):
         raise BadVotes(f"{votes} counts votes in a weight column; replay draws single votes")
     world = Recorded(table.first, table.second, table.outcome, len(table.items), k, speaks, not only_recorded)
-    budget = len(table.first) if max_votes is None else max_votes
+    budget = len(table) if max_votes is None else max_votes
     cores = (os.cpu_count() or 1) if jobs is None else jobs
     with progress_bar(f"{method} on {votes.name}", runs) as show:
         result = play(
@@ -287,11 +282,12 @@ def replay(
     if as_json:
         found = _as_json(result)
         found["runs"] = [{**vars(run), "top": names(run.top)} for run in result.runs]
-        return print_json({**found, "file_top": whole, "file_votes": len(table.first), "pairs_without_votes": gaps})
+        found |= {"file_top": whole, "file_votes": len(table), "pairs_without_votes": gaps}
+        return print_json({**found, "rows_left_out": len(table.left_out)})
     _show_runs(result)
     ended = [run for run in result.runs if not run.certified]
     out = console()
-    out.print(f"  All {len(table.first):,} recorded votes together put on top: {', '.join(whole)}.")
+    out.print(f"  All {len(table):,} recorded votes together put on top: {', '.join(whole)}.")
     if gaps:
         how = "were never asked" if only_recorded else "were answered by the utilities fitted to the file"
         out.print(f"  {gaps} pairs have no recorded votes and {how}.")

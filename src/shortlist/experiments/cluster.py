@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from shortlist.errors import BadExperiment, MissingExtra, RunsFailed
+from shortlist.errors import BadExperiment, NotInstalled, RunsFailed
 from shortlist.experiments.engines import Engine, Played, Task, outcome
 from shortlist.experiments.measures import measure_run
 from shortlist.experiments.origin import Origin, origin
@@ -55,7 +55,7 @@ def _dask() -> Any:
     try:
         return import_module("distributed")
     except ImportError:
-        raise MissingExtra("dask.distributed", "cluster") from None
+        raise NotInstalled("a cluster", "dask.distributed", "cluster") from None
 
 
 def _knock(address: str) -> None:

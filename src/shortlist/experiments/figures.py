@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.errors import BadExperiment, MissingExtra
+from shortlist.errors import BadExperiment, NotInstalled
 from shortlist.experiments.curves import draw_curves, panels_of, ratio_panels
 from shortlist.experiments.heat import draw_heat
 from shortlist.experiments.looks import AXES
@@ -26,7 +26,7 @@ def draw(sweep: Sweep, folder: Path) -> list[Path]:
     try:
         import matplotlib as mpl
     except ImportError:
-        raise MissingExtra("matplotlib", "plots") from None
+        raise NotInstalled("a figure", "matplotlib", "plots") from None
     kind = sweep.figure.get("kind")
     if kind not in _KINDS:
         raise BadExperiment(f"unknown kind of figure {kind!r}; choose one of {', '.join(_KINDS)}")

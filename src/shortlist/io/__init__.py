@@ -1,1 +1,1 @@
-"""Vote files in and out."""
+"""Vote files in and out; worlds by name or from files."""

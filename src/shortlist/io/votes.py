@@ -1,106 +1,103 @@
-"""Read a CSV file of votes. Every row is understood, or nothing is.
+"""Read votes from a file or a frame: whole, or not at all."""
 
-Two columns name the items: first/second, left/right, model_a/model_b, item_a/item_b or a/b. One says how it went:
-`outcome` (a number from the first item's side) or `winner` (first, second, the column's name, an item's name, tie).
-An optional `weight` says how many votes a row stands for.
-"""
-
-import csv
-import math
+import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+from shortlist.errors import BadVotes
+from shortlist.families import Family, make_family
+from shortlist.io.delimited import read_delimited
+from shortlist.io.frames import read_frame, read_parquet
+from shortlist.io.json_text import read_json
+from shortlist.io.reading import understand
+from shortlist.io.report import Reading
+from shortlist.io.source import Source
+from shortlist.io.table import VoteTable
 
-from shortlist.errors import BadOutcome, BadVotes
-from shortlist.families import BradleyTerry, Family
-from shortlist.pairs import Floats, Ints
-
-ITEM_COLUMNS = (("first", "second"), ("left", "right"), ("model_a", "model_b"), ("item_a", "item_b"), ("a", "b"))
-TIES = frozenset({"tie", "draw", "equal", "tie (bothbad)", "tie (both bad)", "both_bad"})
-
-
-class VoteTable(NamedTuple):
-    """Votes as arrays, and the names behind the item numbers in order of first appearance."""
-
-    items: tuple[str, ...]
-    first: Ints
-    second: Ints
-    outcome: Floats
-    weight: Floats
+SHOWN = 3  # bad rows in an error message
+FOREIGN = {
+    b"\x1f\x8b": "compressed; unpack it",
+    b"PK\x03\x04": "an Excel workbook or an archive; save it as CSV",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+}
 
 
-def read_votes(path: str | Path, family: Family | None = None) -> VoteTable:
-    """The votes of a CSV file, in file order. Raises BadVotes naming the first line that makes no sense."""
-    speaks = BradleyTerry() if family is None else family
+def read_votes(
+    source: Any,
+    family: str | Family = "bradley-terry",
+    *,
+    columns: Mapping[str, str] | None = None,
+    skip_bad: bool = False,
+) -> VoteTable:
+    """The votes of a CSV, TSV, JSON or Parquet file, or of a pandas, polars or Arrow frame.
+
+    Known columns are recognised (docs/vote-files.md). `columns` names the others, as in {"first": "colA",
+    "second": "colB", "winner": "colC"}; targets are first, second, outcome, winner, loser, weight, judge, case.
+
+    Raises BadVotes if any row was not understood; skip_bad=True leaves those rows out and lists them in `left_out`.
+    """
+    reading = inspect_votes(source, family, columns=columns)
+    if reading.bad_rows and not skip_bad:
+        raise BadVotes(_complaint(reading, "skip_bad=True (--skip-bad) leaves them out"))
+    if not len(reading.table):
+        raise BadVotes(_complaint(reading, "no vote is left"))
+    return replace(reading.table, left_out=reading.bad_rows)
+
+
+def inspect_votes(
+    source: Any, family: str | Family = "bradley-terry", *, columns: Mapping[str, str] | None = None
+) -> Reading:
+    """A dry run of `read_votes`: the format, the columns, the counts, and every row that was not understood."""
+    return understand(_open(source), make_family(family), {} if columns is None else columns)
+
+
+def _complaint(reading: Reading, way_out: str) -> str:
+    bad = reading.bad_rows
+    first = "; ".join(f"{reading.unit} {line}: {reason}" for line, reason in bad[:SHOWN])
+    more = f"; and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
+    return f"{reading.file}, {first}{more}. {len(bad):,} of {reading.rows:,} rows not understood; {way_out}"
+
+
+def _open(source: Any) -> Source:
+    frame = read_frame(source)
+    if frame is not None:
+        return frame
+    if not isinstance(source, str | Path):
+        raise BadVotes(f"votes come from a path or a data frame, not from {type(source).__name__}")
+    path, file = Path(source), os.fsencode(source).decode(errors="replace")
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            rows = [(reader.line_num, row) for row in reader]
-            columns = {(name or "").strip().lower(): name for name in reader.fieldnames or ()}
-    except (OSError, UnicodeDecodeError, csv.Error) as reason:
-        raise BadVotes(f"cannot read {path}: {getattr(reason, 'strerror', None) or reason}") from None
-    ends = next((names for names in ITEM_COLUMNS if all(name in columns for name in names)), None)
-    if ends is None or not ("outcome" in columns or "winner" in columns):
-        raise BadVotes(
-            f"{path} has columns {', '.join(columns) or 'none'}; needed are two item columns such as first,second "
-            "and one of outcome, winner, separated by commas"
-        )
-    if not rows:
-        raise BadVotes(f"{path} holds no votes")
-    votes = []
-    for line, row in rows:
-        try:
-            votes.append(_read_row(row, columns, ends, speaks))
-        except (BadVotes, BadOutcome) as reason:
-            raise BadVotes(f"{path}, line {line}: {reason}") from None
-    return _table(votes)
+        if path.suffix.lower() in (".parquet", ".pq") or _begins(path, b"PAR1"):
+            return read_parquet(file, path)
+        data = path.read_bytes()
+    except (OSError, ValueError) as reason:
+        raise BadVotes(f"cannot read {file}: {getattr(reason, 'strerror', None) or reason}") from None
+    return _read_text(file, path.suffix.lower(), _decode(file, data))
 
 
-def _read_row(
-    row: dict[str | None, Any], columns: dict[str, str], ends: tuple[str, str], family: Family
-) -> tuple[str, str, float, float]:
-    if None in row or None in row.values():
-        raise BadVotes("the row has more or fewer fields than the header")
-    first, second = (row[columns[end]].strip() for end in ends)
-    if not first or not second or first == second:
-        raise BadVotes(f"{first!r} against {second!r} is no pair; name two different items")
-    weight = _number(row[columns["weight"]]) if "weight" in columns else 1.0
-    if not 0 <= weight < math.inf:
-        raise BadVotes(f"weight {weight} is not the number of votes that the row stands for")
-    if "outcome" in columns:
-        outcome = _number(row[columns["outcome"]])
-    else:
-        outcome = _from_winner(row[columns["winner"]].strip(), (first, second), ends, family)
-    family.check(np.array([outcome]))
-    return first, second, outcome, weight
+def _begins(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as opened:
+        return opened.read(len(mark)) == mark
 
 
-def _from_winner(winner: str, items: tuple[str, str], ends: tuple[str, str], family: Family) -> float:
-    word = winner.lower()
-    if family.win is None:
-        raise BadVotes(f"a winner is no measured difference; the {family.name} family needs an outcome column")
-    if word in TIES:
-        return family.tie
-    losing = float(family.flip(np.asarray(family.win)))
-    for place, outcome in enumerate((family.win, losing)):
-        if winner == items[place] or word in {names[place] for names in ITEM_COLUMNS}:
-            return outcome
-    raise BadVotes(f"winner {winner!r} is neither item, nor {ends[0]}, {ends[1]} or tie")
-
-
-def _number(text: str) -> float:
+def _decode(file: str, data: bytes) -> str:
+    for start, kind in FOREIGN.items():
+        if data.startswith(start):
+            raise BadVotes(f"{file} is {kind}")
     try:
-        return float(text)
-    except ValueError:
-        raise BadVotes(f"{text!r} is not a number") from None
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        raise BadVotes(f"{file}, line {line}: not UTF-8 text; save it as UTF-8") from None
 
 
-def _table(votes: list[tuple[str, str, float, float]]) -> VoteTable:
-    numbers: dict[str, int] = {}
-    for first, second, _, _ in votes:
-        numbers.setdefault(first, len(numbers))
-        numbers.setdefault(second, len(numbers))
-    ends = np.array([(numbers[first], numbers[second]) for first, second, _, _ in votes], dtype=np.int64)
-    values = np.array([(outcome, weight) for _, _, outcome, weight in votes])
-    return VoteTable(tuple(numbers), ends[:, 0], ends[:, 1], values[:, 0], values[:, 1])
+def _read_text(file: str, suffix: str, text: str) -> Source:
+    """By how the text begins; the suffix settles what could be both."""
+    begins = text.lstrip()[:1]
+    if suffix not in (".csv", ".tsv") and begins in ("{", "["):
+        return read_json(file, text)
+    if suffix in (".json", ".jsonl", ".ndjson") and begins:
+        raise BadVotes(f"{file} does not begin like JSON")
+    return read_delimited(file, text)

@@ -1,0 +1,22 @@
+"""Options that several commands share."""
+
+from enum import StrEnum
+
+import typer
+
+
+class FamilyName(StrEnum):
+    bradley_terry = "bradley-terry"
+    gaussian = "gaussian"
+
+
+JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
+FAMILY = typer.Option(FamilyName.bradley_terry, help="What a vote is: a win, tie or grade; or a measured difference.")
+SIGMA = typer.Option(1.0, help="Gaussian: noise of a difference.")
+VOTES = typer.Argument(..., help="CSV, TSV, JSON or Parquet file of votes; `shortlist votes FILE` says how it is read.")
+MAP = typer.Option(
+    None,
+    "--map",
+    help="Columns with other names, e.g. first=colA,second=colB,winner=colC; also outcome, loser, weight, judge, case.",
+)
+SKIP_BAD = typer.Option(False, "--skip-bad", help="Leave out rows that are not understood; else they are an error.")
