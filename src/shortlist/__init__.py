@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from shortlist.families import BradleyTerry as BradleyTerry
     from shortlist.families import Gaussian as Gaussian
     from shortlist.io.instances import make_instance as make_instance
+    from shortlist.judges.book import MemoryBook as MemoryBook
+    from shortlist.judges.callables import CallableJudge as CallableJudge
+    from shortlist.judges.cases import read_cases as read_cases
+    from shortlist.judges.command import CommandJudge as CommandJudge
+    from shortlist.judges.endpoint import EndpointJudge as EndpointJudge
+    from shortlist.judges.judge import Asked as Asked
+    from shortlist.judges.judge import Case as Case
+    from shortlist.judges.judge import Reply as Reply
+    from shortlist.judges.judge import Skip as Skip
+    from shortlist.judges.patience import Backoff as Backoff
+    from shortlist.judges.record import StudyRun as StudyRun
+    from shortlist.judges.recorded import RecordedJudge as RecordedJudge
+    from shortlist.judges.runner import find_top as find_top
+    from shortlist.judges.runner import run_study as run_study
     from shortlist.oracle import solve_oracle as solve_oracle
     from shortlist.rules.bridge import Bridge as Bridge
     from shortlist.rules.oracle_tracking import OracleTracking as OracleTracking
@@ -21,30 +35,42 @@ if TYPE_CHECKING:
     from shortlist.rules.uniform import Uniform as Uniform
     from shortlist.simulation import simulate as simulate
     from shortlist.study.create import create_study as create_study
-    from shortlist.study.create import find_top as find_top
     from shortlist.study.study import Question as Question
     from shortlist.study.study import Study as Study
 
 # Loaded on first use, so that importing the package, or asking the command for help, costs nothing.
 _HOMES = {
+    "Asked": "judges.judge",
+    "Backoff": "judges.patience",
     "BradleyTerry": "families",
     "Bridge": "rules.bridge",
+    "CallableJudge": "judges.callables",
+    "Case": "judges.judge",
+    "CommandJudge": "judges.command",
     "Edges": "certificates.edges",
+    "EndpointJudge": "judges.endpoint",
     "Gaussian": "families",
     "Glr": "certificates.glr",
+    "MemoryBook": "judges.book",
     "OracleTracking": "rules.oracle_tracking",
     "Posterior": "certificates.posterior",
     "Question": "study.study",
+    "RecordedJudge": "judges.recorded",
+    "Reply": "judges.judge",
     "ShortlistError": "errors",
+    "Skip": "judges.judge",
     "Study": "study.study",
+    "StudyRun": "judges.record",
     "TrackAndStop": "rules.track_and_stop",
     "Uniform": "rules.uniform",
     "Verdict": "certificates.verdict",
     "certify": "arrays",
     "create_study": "study.create",
-    "find_top": "study.create",
+    "find_top": "judges.runner",
     "fit": "arrays",
     "make_instance": "io.instances",
+    "read_cases": "judges.cases",
+    "run_study": "judges.runner",
     "simulate": "simulation",
     "solve_oracle": "oracle",
 }

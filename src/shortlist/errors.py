@@ -7,6 +7,8 @@ ShortlistError
 │   ├── BadOutcome       a vote that is no number, or out of range
 │   ├── BadVotes         a vote file or vote arrays that cannot be read
 │   ├── BadInstance      a simulation that cannot be set up
+│   ├── BadJudge         a judge, or a way of running it, that cannot be set up
+│   ├── BadCases         cases that cannot be read
 │   └── TieAtTheLine     utilities without a unique top k
 ├── UnknownItem
 ├── UnknownQuestion
@@ -14,7 +16,9 @@ ShortlistError
 ├── StudyDone
 ├── NothingToAsk
 ├── VoidJudge
-├── JudgeFailed
+├── JudgeFailed          the run is over; `study` has every answer until then
+├── JudgeUnavailable     one try: a judge that may answer later
+├── JudgeUnclear         one try: an answer that says nothing
 ├── NotConverged
 └── GapNotReached
 """
@@ -48,6 +52,14 @@ class BadVotes(BadInput):
 
 class BadInstance(BadInput):
     """A simulated instance or method that cannot be set up."""
+
+
+class BadJudge(BadInput):
+    """A judge, or a way of running it, that cannot be set up."""
+
+
+class BadCases(BadInput):
+    """Cases that cannot be read, or are given twice."""
 
 
 class TieAtTheLine(BadInput):
@@ -100,9 +112,27 @@ class VoidJudge(ShortlistError):
 
 
 class JudgeFailed(ShortlistError):
-    """The judge given to find_top raised or answered nonsense. `study` has every answer until then."""
+    """A judge raised, answered nonsense or gave up. `study` has every answer until then, `run` says what it cost."""
 
     study: Any = None
+    run: Any = None
+
+
+class JudgeUnavailable(ShortlistError):
+    """A judge that may answer later: busy, down, crashed. It is asked again after a while, `retry_after`
+    seconds if it says so."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class JudgeUnclear(ShortlistError):
+    """An answer that is none: a refusal, garbage. The judge is asked again, then the question is skipped."""
+
+    def __init__(self, message: str, tokens: tuple[int, int] = (0, 0)) -> None:
+        super().__init__(message)
+        self.tokens = tokens  # read and written, paid for all the same
 
 
 class NotConverged(ShortlistError):
