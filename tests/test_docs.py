@@ -72,7 +72,17 @@ def test_every_experiment_is_explained():
 
 def test_the_readme_mentions_every_public_function():
     text = (ROOT / "README.md").read_text()
-    for name in ("create_study", "find_top", "fit", "certify", "solve_oracle", "simulate", "read_votes", "write_votes"):
+    for name in (
+        "create_study",
+        "find_top",
+        "run_study",
+        "fit",
+        "certify",
+        "solve_oracle",
+        "simulate",
+        "read_votes",
+        "write_votes",
+    ):
         assert name in shortlist.__all__
         assert name in text
 
@@ -84,6 +94,14 @@ def test_the_readme_code_runs_and_prints_what_it_says():
     said = re.search(r"print\(study.verdict\)  # (.*)", text)
     assert said
     assert said[1] in done.stdout
+
+
+def test_the_code_about_judges_runs():
+    text = (ROOT / "docs" / "judges.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    done = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
+    assert done.stdout.count("Top 2 of 4") == 2
+    assert "asking again gives no new votes" in done.stdout
 
 
 def test_the_makefile_explains_itself():

@@ -11,6 +11,8 @@ ShortlistError
 │   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
 │   ├── BadStorage       a place for studies that cannot be used
 │   │   └── StorageOutdated
+│   ├── BadJudge         a judge, or a way of running it, that cannot be set up
+│   ├── BadCases         cases that cannot be read
 │   └── TieAtTheLine     utilities without a unique top k
 ├── UnknownItem
 ├── UnknownQuestion
@@ -20,7 +22,9 @@ ShortlistError
 ├── StudyPaused
 ├── NothingToAsk
 ├── VoidJudge
-├── JudgeFailed
+├── JudgeFailed          the run is over; `study` has every answer until then
+├── JudgeUnavailable     one try: a judge that may answer later
+├── JudgeUnclear         one try: an answer that says nothing
 ├── RunsFailed           an experiment that could not be played to its end
 ├── NotInstalled         an optional package that is needed
 ├── NotConverged
@@ -60,6 +64,14 @@ class BadInstance(BadInput):
 
 class BadExperiment(BadInput):
     """An unknown experiment or cell, or results on disk that do not fit it."""
+
+
+class BadJudge(BadInput):
+    """A judge, or a way of running it, that cannot be set up."""
+
+
+class BadCases(BadInput):
+    """Cases that cannot be read, or are given twice."""
 
 
 class TieAtTheLine(BadInput):
@@ -161,9 +173,27 @@ class StorageOutdated(BadStorage):
 
 
 class JudgeFailed(ShortlistError):
-    """The judge given to find_top raised or answered nonsense. `study` has every answer until then."""
+    """A judge raised, answered nonsense or gave up. `study` has every answer until then, `run` says what it cost."""
 
     study: Any = None
+    run: Any = None
+
+
+class JudgeUnavailable(ShortlistError):
+    """A judge that may answer later: busy, down, crashed. It is asked again after a while, `retry_after`
+    seconds if it says so."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class JudgeUnclear(ShortlistError):
+    """An answer that is none: a refusal, garbage. The judge is asked again, then the question is skipped."""
+
+    def __init__(self, message: str, tokens: tuple[int, int] = (0, 0)) -> None:
+        super().__init__(message)
+        self.tokens = tokens  # read and written, paid for all the same
 
 
 class RunsFailed(ShortlistError):

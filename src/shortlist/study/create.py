@@ -1,34 +1,20 @@
-"""How people start: `create_study` for their own loop, `find_top` for the loop in one call."""
+"""How people start: `create_study` for their own loop; `judges.runner` has the loop in one call."""
 
-import asyncio
-import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shortlist import loop
 from shortlist.certificates import CERTIFICATES
-from shortlist.certificates.verdict import Verdict
 from shortlist.checks import whole
-from shortlist.errors import (
-    BadOutcome,
-    BadProblem,
-    JudgeFailed,
-    NothingToAsk,
-    StudyDiffers,
-    StudyExists,
-    UnknownItem,
-)
+from shortlist.errors import BadProblem, StudyDiffers, StudyExists
 from shortlist.families import Family, make_family
 from shortlist.problem import Problem
 from shortlist.rules import RULES, default_rule
 from shortlist.rules.rule import Rule
 from shortlist.study.spec import load_spec, make_spec
 from shortlist.study.storage import Storage
-from shortlist.study.study import Question, Study, check_items, check_pairs
-
-Judge = Callable[[str, str], Any]
+from shortlist.study.study import Study, check_items, check_pairs
 
 
 def create_study(
@@ -111,89 +97,6 @@ def check_name(name: str) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[\w][\w .-]{0,99}", name):
         raise BadProblem(f"{name!r} is no name for a study; use up to 100 letters, digits, spaces, dots, - and _")
     return name
-
-
-def find_top(
-    items: Sequence[str], k: int, judge: Judge, delta: float = 0.05, *, workers: int = 1, **options: Any
-) -> Verdict[str]:
-    """Ask `judge(first, second)` until the best k are certain; options as in `create_study`.
-
-    The judge returns the better item's name, "tie", or a number from the first item's side. It may be async;
-    `workers` questions are out at once. If it fails, JudgeFailed.study holds all answers until then.
-    """
-    whole("workers", workers, 1)
-    study = create_study(items, k, delta, **options)
-    if inspect.iscoroutinefunction(judge) or inspect.iscoroutinefunction(getattr(judge, "__call__", None)):  # noqa: B004
-        return _run(_find_async(study, judge, workers))
-    with ThreadPoolExecutor(workers) as pool:
-        running: dict[Future[Any], Question] = {}
-        try:
-            while not study.verdict.done:
-                for question in _more(study, workers - len(running)):
-                    running[pool.submit(judge, question.first, question.second)] = question
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    _record(study, running.pop(future), future)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-    return study.verdict
-
-
-async def _find_async(study: Study, judge: Judge, workers: int) -> Verdict[str]:
-    running: dict[asyncio.Future[Any], Question] = {}
-    try:
-        while not study.verdict.done:
-            for question in _more(study, workers - len(running)):
-                running[asyncio.ensure_future(judge(question.first, question.second))] = question
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                _record(study, running.pop(task), task)
-    finally:
-        for task in running:
-            task.cancel()
-    return study.verdict
-
-
-def _run(search: Coroutine[Any, Any, Verdict[str]]) -> Verdict[str]:
-    """Run to the end, also where a loop is running already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(search)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, search).result()
-
-
-def _more(study: Study, count: int) -> list[Question]:
-    """Up to that many new questions; none once the vote budget is all asked for."""
-    if count == 0:
-        return []
-    try:
-        return study.ask(count)
-    except NothingToAsk:
-        return []
-
-
-def _record(study: Study, question: Question, finished: Future[Any] | asyncio.Future[Any]) -> None:
-    pair = f"{question.first!r} against {question.second!r}"
-    failure = finished.exception()
-    if failure is not None:
-        raise _failed(study, f"the judge failed on {pair}: {failure!r}") from failure
-    answer = finished.result()
-    if answer is None:
-        raise _failed(study, f"the judge answered None on {pair}; it must return a name, 'tie' or a number")
-    try:
-        if isinstance(answer, str) and answer != "tie":
-            study.tell(question, winner=answer)
-        else:
-            study.tell(question, answer)
-    except (BadOutcome, UnknownItem) as reason:
-        raise _failed(study, f"the judge answered {answer!r} on {pair}: {reason}") from reason
-
-
-def _failed(study: Study, message: str) -> JudgeFailed:
-    error = JudgeFailed(message)
-    error.study = study
-    return error
 
 
 def _by_name(choice: Any, known: dict[str, Any], what: str, sign: str) -> Any:

@@ -1,0 +1,17 @@
+"""Draws that can be repeated: the same words give the same number."""
+
+import hashlib
+
+
+def digest(*words: object) -> str:
+    """Twelve letters that stand for these words."""
+    return hashlib.blake2b(_written(words), digest_size=6).hexdigest()
+
+
+def draw_number(below: int, *words: object) -> int:
+    """A number from 0 to below - 1, all equally likely over the words."""
+    return int.from_bytes(hashlib.blake2b(_written(words), digest_size=16).digest(), "big") % below
+
+
+def _written(words: tuple[object, ...]) -> bytes:
+    return repr(tuple(map(str, words))).encode("utf-8", "backslashreplace")

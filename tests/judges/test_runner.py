@@ -1,0 +1,451 @@
+"""The runner against real studies: nothing that was paid for is lost, nothing is counted twice."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+from scipy.stats import binomtest
+
+import shortlist
+from shortlist.errors import BadInput, JudgeFailed
+from shortlist.judges.book import AnswerKey
+from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy, told
+
+CASES = [f"case {number}" for number in range(40)]
+
+
+def run(study, judge, **options):
+    return shortlist.run_study(study, judge, **{"backoff": AT_ONCE, "warn": lambda text: None, **options})
+
+
+@pytest.mark.parametrize("rule", ["edges", "glr", "posterior"])
+def test_a_run_to_the_end(rule):
+    study = new_study(rule=rule)
+    found = run(study, noisy(), workers=4)
+    assert found.verdict == study.verdict
+    assert found.verdict.reason == "certified"
+    assert set(found.verdict.top) == {"ann", "bob"}
+    assert not study.out
+    assert found.costs.calls == len(study.history) >= len(told(study)) >= found.verdict.votes
+
+
+def test_one_worker_does_what_a_loop_by_hand_does():
+    by_hand, judge = new_study(), noisy()
+    while not by_hand.verdict.done:
+        question = by_hand.ask(judge="judge")
+        by_hand.tell(question, winner=judge(question.first, question.second))
+    study = new_study()
+    run(study, noisy(), workers=1)
+    assert study.history == by_hand.history
+    assert study.verdict == by_hand.verdict
+
+
+def test_workers_are_kept_busy():
+    busy, most, lock = 0, 0, threading.Lock()
+
+    def judge(first, second):
+        nonlocal busy, most
+        with lock:
+            busy, most = busy + 1, max(most, busy + 1)
+        time.sleep(0.005)
+        with lock:
+            busy -= 1
+        return min(first, second)
+
+    run(new_study(max_votes=40), judge, workers=5)
+    assert most == 5
+
+
+def test_answers_are_told_when_they_arrive():
+    """A slow first question keeps no other answer from being told."""
+    slow = threading.Event()
+    seen = []
+
+    def judge(asked):
+        if asked.id == 0:
+            slow.wait(10.0)
+        return "first"
+
+    def progress(so_far):
+        seen.append(so_far.verdict.votes)
+        if len(seen) == 5:
+            slow.set()
+
+    study = new_study(max_votes=10)
+    run(study, shortlist.CallableJudge(judge, record=True), workers=2, progress=progress)
+    assert seen == list(range(1, 11))
+
+
+def test_progress_shows_the_run():
+    seen = []
+    found = run(new_study(max_votes=6), noisy(), progress=seen.append)
+    assert [one.verdict.votes for one in seen] == [1, 2, 3, 4, 5, 6]
+    assert seen[0].costs is not found.costs
+    assert seen[-1].stats == found.stats
+
+
+def test_inside_a_running_loop():
+    async def notebook():
+        return run(new_study(max_votes=10), noisy(), workers=3)
+
+    assert asyncio.run(notebook()).verdict.votes == 10
+
+
+def test_a_failure_loses_no_answer():
+    """Eight calls under way, one fails, two are done, two come a little later, the rest never."""
+    never, failed, answered = threading.Event(), threading.Event(), []
+
+    def judge(asked):
+        if asked.id == 7:
+            failed.wait(10.0)
+            raise RuntimeError("out of coffee")
+        if asked.id in (2, 3):
+            answered.append(asked.id)
+            if len(answered) == 2:
+                failed.set()
+        elif asked.id in (4, 5):
+            failed.wait(10.0)
+            time.sleep(0.3)
+        else:
+            never.wait(10.0)
+        return "first"
+
+    study = new_study()
+    judge = shortlist.CallableJudge(judge, record=True)
+    with pytest.raises(JudgeFailed, match="out of coffee") as caught:
+        run(study, judge, workers=8, retries=0, time_limit=2.0)
+    never.set()
+    assert caught.value.study is study
+    answers = {answer.question.id for answer in told(study)}
+    assert {2, 3, 4, 5} <= answers
+    assert 7 not in answers
+    assert study.history[7].closed
+    assert caught.value.run.costs.calls == len(study.history)
+    assert "out of coffee" in caught.value.run.skipped[7]
+
+
+def test_the_next_run_answers_what_was_left_out_first(monkeypatch):
+    monkeypatch.setattr("shortlist.judges.runner.GRACE", 0.1)
+    never = threading.Event()
+
+    def stuck(asked):
+        if asked.id == 3:
+            raise RuntimeError("out of coffee")
+        if asked.id >= 1:
+            never.wait(10.0)
+        return "first"
+
+    study = new_study(max_votes=20)
+    with pytest.raises(JudgeFailed):
+        run(study, shortlist.CallableJudge(stuck, name="me", record=True), workers=4, retries=0)
+    never.set()
+    left = [question.id for question in study.out]
+    assert set(left) <= {1, 2, 4, 5}
+    asked = []
+    again = shortlist.CallableJudge(lambda one: asked.append(one.id) or "second", name="me", record=True)
+    found = run(study, again, workers=1)
+    assert asked[: len(left)] == left
+    assert found.verdict.votes == 20
+    assert not study.out
+
+
+def test_questions_of_others_are_left_alone():
+    study = new_study(max_votes=10)
+    theirs = study.ask(2, judge="somebody else")
+    found = run(study, noisy())
+    assert study.out == theirs
+    assert found.verdict.votes == 8
+    assert not found.verdict.done
+    assert "ended without a verdict: all 10 votes" in found.warnings[-1]
+    mine = new_study(max_votes=10)
+    mine.ask(2, judge="judge")
+    assert run(mine, noisy(), resume=False).verdict.votes == 8
+    assert run(mine, noisy()).verdict.done
+
+
+def test_a_progress_that_raises_loses_nothing():
+    study = new_study()
+
+    def progress(so_far):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(study, noisy(), workers=4, progress=progress)
+    assert 1 <= len(told(study)) <= 4
+    assert run(study, noisy()).verdict.done
+
+
+def test_ctrl_c_tells_what_has_arrived():
+    """In a process of its own, by a real signal, while other calls are under way."""
+    code = """
+    import os, signal, threading, shortlist
+    lock, count = threading.Lock(), 0
+    def judge(first, second):
+        global count
+        with lock:
+            count += 1
+            mine = count
+        if mine == 30:
+            os.kill(os.getpid(), signal.SIGINT)
+        if mine >= 30:
+            threading.Event().wait(60)
+        return min(first, second)
+    study = shortlist.create_study([f"i{x}" for x in range(9)], k=3)
+    try:
+        shortlist.run_study(study, judge, workers=4, warn=lambda text: None)
+    except KeyboardInterrupt:
+        print(len(study.out), study.verdict.votes, len(study.history))
+    study.skip(study.out[0])
+    print(shortlist.run_study(study, min, workers=4, warn=lambda text: None).verdict.top)
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=True
+    )
+    numbers, top = ran.stdout.splitlines()
+    out, votes, asked = map(int, numbers.split())
+    assert votes + out == asked
+    assert votes >= 26
+    assert 1 <= out <= 4
+    assert set(eval(top)) == {"i0", "i1", "i2"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_kills_commands_under_way(tmp_path):
+    log = tmp_path / "pids"
+    code = f"""
+    import shortlist
+    judge = shortlist.CommandJudge(["sh", "-c", "echo $$ >> {log}; sleep 60"])
+    shortlist.run_study(shortlist.create_study(["a", "b", "c"], k=1), judge, workers=3)
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.DEVNULL)
+    for _ in range(1000):
+        if log.exists() and len(log.read_text().split()) == 3:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) != 0
+    for pid in map(int, log.read_text().split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_judge_that_only_skips_ends_the_run():
+    study = new_study()
+    with pytest.raises(JudgeFailed, match="the last 20 questions were all skipped, last because: too dark"):
+        run(study, lambda first, second: shortlist.Skip("too dark"), workers=1)
+    assert len(study.history) == 20
+
+
+def test_a_voided_judge_stops():
+    study = new_study()
+
+    def progress(so_far):
+        if so_far.verdict.votes == 5:
+            study.void("judge")
+
+    with pytest.raises(shortlist.ShortlistError, match="voided"):
+        run(study, noisy(), progress=progress)
+    assert not study.out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"workers": 0}, {"workers": 2.5}, {"position": "left"}, {"retries": -1}, {"time_limit": -1}, {"contents": {}},
+     {"contents": 3}, {"cases": []}],
+)  # fmt: skip
+def test_settings_that_make_no_sense(options):
+    study = new_study()
+    with pytest.raises(BadInput):
+        run(study, lambda *pair: pair[0], **options)
+    assert not study.history
+
+
+def test_contents_by_a_function_and_what_may_be_missing():
+    seen = {}
+
+    def judge(asked):
+        seen[asked.first] = asked.first_text
+        return "first"
+
+    judge = shortlist.CallableJudge(judge, record=True)
+    run(new_study(max_votes=8), judge, contents=lambda item, case: f"{item} on {case}")
+    assert seen["ann"] == "ann on None"
+    for contents in ({item: {"x": "text"} for item in ITEMS}, dict.fromkeys(ITEMS, 3), lambda item, case: None):
+        with pytest.raises(JudgeFailed, match=r"text of '\w+'"):
+            run(new_study(), judge, contents=contents, cases=["one"], workers=1)
+
+
+def test_a_measured_difference_cannot_be_a_winner():
+    study = shortlist.create_study(["a", "b"], k=1, family="gaussian")
+    with pytest.raises(JudgeFailed, match="needs the measured difference"):
+        run(study, min)
+    found = run(shortlist.create_study(["a", "b"], k=1, family="gaussian"), lambda a, b: 3.0 if a < b else -3.0)
+    assert found.verdict.top == ("a",)
+
+
+# --- cases ---
+
+
+def test_known_answers_are_free():
+    calls = []
+
+    def judge(first, second, case):
+        calls.append((first, second, case.id))
+        return min(first, second)
+
+    book = shortlist.MemoryBook()
+    study = new_study(max_votes=300, delta=1e-9)
+    found = run(study, judge, cases=CASES[:5], book=book, workers=4)
+    assert found.verdict.votes + found.costs.skips == found.costs.calls + found.costs.saved
+    assert len(calls) == len(set(calls)) == found.costs.calls == len(book)
+    assert found.costs.saved > 0
+    again = run(new_study(max_votes=300, delta=1e-9), judge, cases=CASES[:5], book=book, workers=4)
+    assert again.costs.calls < found.costs.calls / 2
+    assert set(again.verdict.top) == set(found.verdict.top) == {"ann", "bob"}
+
+
+def test_a_run_that_knows_everything_makes_no_call():
+    book = shortlist.MemoryBook()
+    cases = [shortlist.Case("c", "text")]
+    for first in ITEMS:
+        for second in ITEMS:
+            book.add(AnswerKey("judge", "c", first, second), float(first < second))
+
+    def judge(first, second, case):
+        raise AssertionError("never asked")
+
+    found = run(new_study(), judge, cases=cases, book=book)
+    assert found.costs.calls == 0
+    assert set(found.verdict.top) == {"ann", "bob"}
+    assert found.costs.saved == found.verdict.votes
+    assert book.find(AnswerKey("judge", "c", "bob", "ann")) == 0.0
+
+
+def test_the_first_answer_stays_in_the_book():
+    book, key = shortlist.MemoryBook(), AnswerKey("me", "c", "a", "b")
+    book.add(key, 1.0)
+    book.add(key, 0.0)
+    assert book.find(key) == 1.0
+    assert book.find(AnswerKey("you", "c", "a", "b")) is None
+
+
+def test_one_call_serves_all_who_wait_for_it():
+    """Many questions on one pair and one case at once: two calls, one per order."""
+    calls = []
+
+    async def judge(first, second, case):
+        calls.append((first, second))
+        await asyncio.sleep(0.05)
+        return first
+
+    study = shortlist.create_study(["a", "b"], k=1, max_votes=8)
+    found = run(study, judge, cases=["one"], workers=8)
+    assert sorted(calls) == [("a", "b"), ("b", "a")]
+    assert (found.costs.calls, found.costs.saved, found.verdict.votes) == (2, 6, 8)
+
+
+def test_without_cases_nothing_is_reused():
+    book = shortlist.MemoryBook()
+    found = run(new_study(max_votes=30), min, book=book)
+    assert found.costs.saved == len(book) == 0
+    assert found.costs.calls == found.verdict.votes
+
+
+def test_cases_can_be_told_from_the_study_alone():
+    """What a case was is not written down: seed and question say it."""
+    from shortlist.judges.cases import check_cases, draw_case
+
+    seen, study = {}, new_study(max_votes=30, seed=5)
+    judge = shortlist.CallableJudge(lambda asked: seen.setdefault(asked.id, asked.case) and "first", record=True)
+    run(study, judge, cases=CASES)
+    assert seen == {number: draw_case(5, number, check_cases(CASES)) for number in seen}
+
+
+@pytest.mark.slow
+def test_reused_answers_keep_the_promise():
+    """A judge with a fixed opinion on each case; by the average over cases, `b` is a little better than `a`."""
+    for_a = [number < 17 for number in range(40)]
+
+    def judge(first, second, case):
+        return "a" if for_a[int(case.text)] else "b"
+
+    wrong = 0
+    for seed in range(100):
+        study = shortlist.create_study(["a", "b"], k=1, delta=0.2, seed=seed, max_votes=200)
+        found = run(study, judge, cases=[str(number) for number in range(40)], workers=4)
+        assert found.costs.calls <= 80
+        wrong += found.verdict.reason == "certified" and found.verdict.top == ("a",)
+    assert binomtest(wrong, 100, 0.2, alternative="greater").pvalue > 1e-3
+
+
+# --- positions ---
+
+
+def test_both_orders_are_one_vote():
+    calls = []
+
+    def judge(first, second):
+        calls.append((first, second))
+        return first if {first, second} == {"ann", "bob"} else min(first, second)
+
+    study = new_study(max_votes=30)
+    found = run(study, judge, position="both", workers=3)
+    assert found.verdict.votes == 30
+    assert found.costs.calls == len(calls) == 60
+    flips = 0
+    for answer in told(study):
+        question = answer.question
+        if {question.first, question.second} == {"ann", "bob"}:
+            assert answer.outcome == 0.5
+            flips += 1
+        else:
+            assert answer.outcome == float(question.first < question.second)
+    assert found.stats.both == 30
+    assert found.stats.flips == flips
+    assert found.stats.flip_rate == flips / 30
+
+
+def test_grades_in_both_orders_are_averaged():
+    study = shortlist.create_study(["a", "b"], k=1, max_votes=1)
+    run(study, lambda first, second: 0.9 if first == "a" else 0.3, position="both")
+    seen = told(study)[0]
+    assert seen.outcome == pytest.approx(0.8 if seen.question.first == "a" else 0.2)
+
+
+def test_a_judge_who_only_looks_at_positions():
+    found = run(new_study(max_votes=60), lambda first, second: "first")
+    assert found.stats.first_share == 1.0
+    assert found.stats.flip_rate is None
+    study = new_study(max_votes=60)
+    both = run(study, lambda first, second: "first", position="both")
+    assert {answer.outcome for answer in told(study)} == {0.5}
+    assert both.stats.flip_rate == 1.0
+
+
+def test_a_fair_judge_has_no_favourite_side():
+    found = run(new_study(max_votes=400, delta=1e-12), noisy())
+    assert binomtest(round(found.stats.first_wins), found.stats.answers).pvalue > 1e-3
+    assert run(new_study(max_votes=3), lambda *pair: "tie").stats.first_share == 0.5
+
+
+def test_both_orders_with_cases_are_looked_up_one_by_one():
+    book = shortlist.MemoryBook()
+    study = shortlist.create_study(["a", "b"], k=1, max_votes=6)
+    found = run(study, lambda first, second, case: "first", cases=["one"], book=book, position="both", workers=1)
+    assert (found.costs.calls, found.costs.saved, len(book)) == (2, 10, 2)
+
+
+def test_half_an_answer_is_no_vote():
+    judge = shortlist.CallableJudge(
+        lambda asked: shortlist.Skip("tired") if asked.turned and asked.id == 1 else "first", record=True
+    )
+    study = new_study(max_votes=4)
+    found = run(study, judge, position="both", workers=1)
+    assert dict(found.skipped) == {1: "tired"}
+    assert found.costs.calls == 10

@@ -1,0 +1,29 @@
+"""Four items whose order every judge of these tests more or less knows."""
+
+import math
+import random
+
+import shortlist
+
+ITEMS = ["ann", "bob", "cid", "dee"]
+STRENGTH = dict(zip(ITEMS, [2.0, 1.0, -1.0, -2.0], strict=True))
+AT_ONCE = shortlist.Backoff(first=0.0, most=0.0)
+
+
+def noisy(seed=1):
+    """A judge who prefers the better item most of the time."""
+    rng = random.Random(seed)
+
+    def judge(first, second, case=None):
+        return first if rng.random() < 1 / (1 + math.exp(STRENGTH[second] - STRENGTH[first])) else second
+
+    return judge
+
+
+def new_study(**options):
+    return shortlist.create_study(ITEMS, k=2, **{"delta": 0.1, **options})
+
+
+def told(study):
+    """Questions with a vote, in the order asked."""
+    return [answer for answer in study.history if answer.outcome is not None]
