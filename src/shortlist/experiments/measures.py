@@ -29,7 +29,8 @@ from shortlist.tally import Vote
 from shortlist.threads import one_thread
 
 Definition = dict[str, Any]
-PLAYED_BY = {"comparisons": (*METHODS, LOWER_BOUND), "shares": (*METHODS, W_STAR), "milliseconds": tuple(RULES)}
+ASKERS = (*RULES, "oracle", "online-oracle")  # not those that ask in their own way and tell only the answer
+PLAYED_BY = {"comparisons": (*METHODS, LOWER_BOUND), "shares": (*ASKERS, W_STAR), "milliseconds": tuple(RULES)}
 VOTES_AN_ITEM, ROUNDS = 20, 100  # when decisions are timed, and how many
 
 
