@@ -78,7 +78,7 @@ def test_a_judge_in_doubt_is_left_alone():
     def judge(first, second):
         return float(rng.random() < 1 / (1 + np.exp(strength[second] - strength[first])))
 
-    assert shortlist.run_study(new_study(max_votes=300), judge).warnings == ()
+    assert shortlist.run_study(new_study(max_votes=300), judge, workers=1).warnings == ()
 
 
 def test_with_cases_nobody_is_suspected():
