@@ -10,7 +10,7 @@ import time
 import pytest
 
 import shortlist
-from shortlist.errors import BadJudge, JudgeFailed
+from shortlist.errors import BadJudge, JudgeFailed, NotInstalled
 from shortlist.judges.http import read_retry_after
 from tests.judges.server import fail, say, send
 from tests.judges.world import AT_ONCE, new_study, told
@@ -240,7 +240,7 @@ def test_a_prompt_must_fit_the_study(endpoint):
 def test_without_httpx_the_way_out_is_named(endpoint, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
     monkeypatch.delitem(sys.modules, "shortlist.judges.http")
-    with pytest.raises(BadJudge, match=r"shortlist\[llm\]"):
+    with pytest.raises(NotInstalled, match=r"shortlist\[llm\]"):
         run(endpoint)
 
 
