@@ -20,10 +20,10 @@ from shortlist.judges.callables import CallableJudge, as_judge
 from shortlist.judges.cases import check_cases
 from shortlist.judges.contents import Contents, check_contents
 from shortlist.judges.crew import Arrival, Crew
-from shortlist.judges.desk import Desk
 from shortlist.judges.judge import Asked, Case, Judge
 from shortlist.judges.patience import Backoff, Patience
 from shortlist.judges.record import Progress, Record, StudyRun, Warn
+from shortlist.judges.tray import Tray
 from shortlist.study.create import create_study
 from shortlist.study.study import Question, Study
 
@@ -76,10 +76,10 @@ def run_study(
     if listed is not None and len(listed) < FEW_CASES:
         record.warn(f"there are only {len(listed)} cases; the verdict speaks of these and of no others")
     kept = MemoryBook() if book is None else book
-    desk = Desk(study, judge.name, listed, 2 if position == "both" else 1, kept, record)
+    tray = Tray(study, judge.name, listed, 2 if position == "both" else 1, kept, record)
     at_once = min(whole("workers", workers, 1), judge.at_once or workers)
     with Crew(judge, patience, contents, record.costs) as crew:
-        _Run(study, judge.name, crew, desk, record, at_once).go(resume)
+        _Run(study, judge.name, crew, tray, record, at_once).go(resume)
     return record.so_far()
 
 
@@ -107,8 +107,8 @@ def find_top(
 class _Run:
     """The loop: ask, wait, tell."""
 
-    def __init__(self, study: Study, judge: str, crew: Crew, desk: Desk, record: Record, workers: int) -> None:
-        self._study, self._judge, self._crew, self._desk = study, judge, crew, desk
+    def __init__(self, study: Study, judge: str, crew: Crew, tray: Tray, record: Record, workers: int) -> None:
+        self._study, self._judge, self._crew, self._tray = study, judge, crew, tray
         self._record, self._workers = record, workers
         self._left_out: deque[Question] = deque()
 
@@ -123,17 +123,17 @@ class _Run:
             raise
         finally:
             self._take_in(0.0)
-            self._desk.clear()
+            self._tray.clear()
 
     def _loop(self) -> None:
         while not self._study.verdict.done:
             arrival = self._crew.poll()
             if arrival is None:
-                question = self._next_question() if len(self._desk) < self._workers else None
+                question = self._next_question() if len(self._tray) < self._workers else None
                 if question is not None:
-                    self._call(self._desk.take(question))
+                    self._call(self._tray.take(question))
                     continue
-                if not len(self._desk):
+                if not len(self._tray):
                     break
                 arrival = self._crew.next()
             self._call(self._receive(arrival))
@@ -144,7 +144,7 @@ class _Run:
         try:
             return self._study.ask(judge=self._judge)
         except NothingToAsk as reason:
-            if not len(self._desk):
+            if not len(self._tray):
                 self._record.warn(f"the run ended without a verdict: {reason}")
             return None
         except StudyDone:  # by somebody else's vote
@@ -157,12 +157,12 @@ class _Run:
     def _receive(self, arrival: Arrival) -> list[Asked]:
         asked, reply, failure = arrival
         if failure is not None or reply is None:
-            self._desk.give_up(asked, str(failure))
+            self._tray.give_up(asked, str(failure))
             raise failure or JudgeFailed(f"the judge gave no reply on {asked}")
-        calls = self._desk.answer(asked, reply.answer)
-        if self._desk.skips_in_a_row >= max(SKIPS_IN_A_ROW, 2 * self._workers):
+        calls = self._tray.answer(asked, reply.answer)
+        if self._tray.skips_in_a_row >= max(SKIPS_IN_A_ROW, 2 * self._workers):
             last = list(self._record.skipped.values())[-1]
-            raise JudgeFailed(f"the last {self._desk.skips_in_a_row} questions were all skipped, last because: {last}")
+            raise JudgeFailed(f"the last {self._tray.skips_in_a_row} questions were all skipped, last because: {last}")
         return calls
 
     def _take_in(self, wait: float) -> None:

@@ -32,7 +32,7 @@ class Pending:
         return Asked(self.question.id, first, second, case=self.case, turned=bool(self.outcomes))
 
 
-class Desk:
+class Tray:
     """`orders` is 1, or 2 to ask every question in both orders and tell the mean."""
 
     def __init__(
