@@ -5,7 +5,7 @@ import sys
 import typer
 
 from shortlist import __version__
-from shortlist.cli import commands, experiment
+from shortlist.cli import commands, experiment, studies
 from shortlist.cli.demo import demo
 from shortlist.cli.votes import votes
 from shortlist.errors import ShortlistError
@@ -23,6 +23,13 @@ app.command()(commands.simulate)
 app.command()(commands.replay)
 app.add_typer(experiment.app, name="experiment")
 app.command()(votes)
+app.command()(studies.create)
+app.command()(studies.status)
+app.command()(studies.ask)
+app.command()(studies.tell)
+app.command("import")(studies.import_votes)
+app.command()(studies.export)
+app.add_typer(studies.storage_app, name="storage")
 
 
 def _version(wanted: bool) -> None:

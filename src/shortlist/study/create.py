@@ -78,18 +78,18 @@ def create_study(
 
 def load_study(name: str, storage: str | Storage) -> Study:
     """The study of that name, where it stands; raises UnknownStudy."""
-    place = open_storage(storage)
+    place = open_storage(storage, create=False)
     spec = load_spec(place.spec(name))
     return Study(spec.items, spec.problem(), spec.asking(), spec.stopping(), spec.seed, name, place)
 
 
-def open_storage(storage: str | Storage) -> Storage:
-    """A storage by its URL, or as it is."""
+def open_storage(storage: str | Storage, create: bool = True) -> Storage:
+    """A storage by its URL, or as it is; an empty one is made unless create=False."""
     if not isinstance(storage, str):
         return storage
     from shortlist.study.sql import open_database  # brings a database library along
 
-    return open_database(storage)
+    return open_database(storage, create)
 
 
 def check_name(name: str) -> str:

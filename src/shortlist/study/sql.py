@@ -196,10 +196,13 @@ class Database:
 _open: dict[tuple[int, str], Database] = {}
 
 
-def open_database(url: str) -> Database:
-    """The database behind a URL: one set of connections for all studies of a process."""
+def open_database(url: str, create: bool = True) -> Database:
+    """The database behind a URL: one set of connections for all studies of a process. A SQLite file that is not there
+    is made only to create a study in it."""
     place = os.getpid(), url
     if place not in _open:
+        if not create and url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+            raise BadStorage(f"there is no storage {_shown(url)}; create a study in it first")
         _open[place] = Database(url)
     return _open[place]
 

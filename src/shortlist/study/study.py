@@ -273,6 +273,27 @@ class Study:
             found = chances(self.problem, self._desk.ahead.tally, scale)
         return dict(zip(self.items, map(float, found), strict=True))
 
+    def question(self, number: int) -> Question:
+        """A question that was asked, by its id."""
+        return self._question(self._asked(number))
+
+    @property
+    def votes(self) -> list[tuple[str, str, float, str | None]]:
+        """All votes that count, imported ones too: first, second, outcome and judge, in the order they came in."""
+        gone = {answer.question.id for answer in self.history if answer.undone}
+        asked: dict[int, Question] = {}
+        votes: list[tuple[str, str, float, str | None]] = []
+        for entry in self.entries:
+            match entry.record:
+                case Asked() as record:
+                    asked[record.question] = self._question(record)
+                case Told(number, outcome) if number not in gone:
+                    votes.append((asked[number].first, asked[number].second, outcome, asked[number].judge))
+                case Imported() as record:
+                    names = ([self.items[i] for i in side] for side in (record.first, record.second))
+                    votes += zip(*names, record.outcome, record.judge, strict=True)
+        return votes
+
     @property
     def out(self) -> list[Question]:
         """Questions asked and not closed, oldest first."""
