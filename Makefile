@@ -20,7 +20,7 @@ demo: $(READY)  ## find the best 3 of 12 with simulated judges
 
 test: $(READY)  ## what CI runs: checks, tests, statistical guarantees
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n auto -q -m "not sweep"
+	$(BIN)/pytest -n auto -q -m "not sweep" --durations=15
 
 check: $(READY) lint  ## format, lint, types, fast tests
 	$(BIN)/pytest -n auto -q -m "not slow and not sweep"
@@ -33,6 +33,7 @@ lint: $(READY)
 
 slow: $(READY)  ## the long statistical sweeps
 	$(BIN)/pytest -q -m sweep  # each test uses both cores itself
+	RUNS=1000 $(BIN)/pytest -n auto -q tests/guarantee/test_edges.py
 
 bench: $(READY)  ## the benchmark table
 	$(BIN)/python benchmarks/run.py

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from shortlist.errors import StudyExists, UnknownStudy
 from shortlist.study.records import Record
@@ -70,6 +70,12 @@ class _Shelf:
     lock: threading.RLock = field(default_factory=threading.RLock)
     entries: list[Entry] = field(default_factory=list)
     of_question: dict[int, list[int]] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, lock=threading.RLock())
 
     def __enter__(self) -> "_Shelf":
         self.lock.acquire()

@@ -92,6 +92,12 @@ class Study:
         self._lock = threading.RLock()  # one thread of this process at a time; the storage's lock is for all
         self._resume()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
     def __repr__(self) -> str:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
 
