@@ -129,8 +129,6 @@ def tell(state: State, vote: Vote, out: Questions | None = None) -> State:
 
 def tell_block(state: State, block: Block, out: Questions | None = None) -> State:
     """The state after a block of votes, learned from as if the estimate had stood still meanwhile."""
-    if state.verdict.done:
-        return state
     tally, ledger = state.tally.add_block(state.problem.family, block), state.facts.ledger
     if ledger is not None:
         ledger = ledger.add(block, ledger.bets(block.first, block.second), out)

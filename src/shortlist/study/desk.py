@@ -114,7 +114,8 @@ def _imported(record: Imported, desk: Desk) -> Desk:
     votes = Block(*(np.asarray(column) for column in columns))
     state, begin = desk.settled, 0
     with one_thread():
-        while begin < len(votes.first):  # the bets of a part stand before its first vote is read
+        while begin < len(votes.first) and not state.verdict.done:
+            # the bets of a part stand before its first vote is read
             end = begin + 1 + int(REFRESH * state.tally.votes)
             state, begin = loop.tell_block(state, votes.part(begin, end), waiting(desk)), end
     return _look_ahead(desk._replace(settled=state))
