@@ -22,13 +22,13 @@ LAYERS = [
     ["problem", "tally"],
     ["families"],
     ["pairs"],
-    ["checks", "threads"],
+    ["checks", "dice", "threads"],
     ["errors"],
 ]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
 CORE_MAY_IMPORT = {
-    "collections", "concurrent", "contextlib", "dataclasses", "functools", "importlib", "math", "multiprocessing",
-    "numba", "numpy", "operator", "scipy", "shortlist", "threadpoolctl", "time", "typing",
+    "collections", "concurrent", "contextlib", "dataclasses", "functools", "hashlib", "importlib", "math",
+    "multiprocessing", "numba", "numpy", "operator", "scipy", "shortlist", "threadpoolctl", "time", "typing",
 }  # fmt: skip
 
 

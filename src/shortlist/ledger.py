@@ -126,7 +126,8 @@ class Ledger:
             eta = family.damp(eta, belief.spread(low, high))
         rows = self.look_up(low, high)
         mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
-        return np.where(first < second, 1.0, -1.0) * family.natural(mean)
+        expected: Floats = np.sign(second - first) * family.natural(mean)
+        return expected
 
     def bets(self, first: Ints, second: Ints) -> Floats:
         """What to expect of the next votes, seen from their first items: to be fixed before the outcome is known."""
@@ -174,13 +175,13 @@ class Ledger:
         family = self.problem.family
         turned = (block.first > block.second) != self.flipped
         outcome = np.where(turned, family.flip(block.outcome), block.outcome)
-        bet = np.where(turned, -bets, bets)
+        bet = (1 - 2 * turned) * bets
         rows = np.zeros((len(bets), self.table.shape[1]))
         rows[:, WEIGHT], rows[:, SUM] = family.decisive(outcome)
         ahead = bet > 0
         gain = family.log_factor(np.abs(bet), 0.0, np.where(ahead, outcome, family.flip(outcome)))
-        rows[:, AHEAD] = np.where(ahead, gain, 0.0)  # only the side that is believed better bets
-        rows[:, BEHIND] = np.where(ahead, 0.0, gain)
+        rows[:, AHEAD] = gain * ahead  # only the side that is believed better bets
+        rows[:, BEHIND] = gain - rows[:, AHEAD]
         if self.problem.tolerance:
             null = -self.problem.margin
             rows[:, AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
@@ -218,8 +219,8 @@ class Ledger:
         """Mark accounts of the block's pairs, in a table that nobody else has yet, that are now enough by themselves,
         whatever is out."""
         enough = self.level(self.problem.delta)
-        rows = self.table[slots]
-        if not ((rows[:, AHEAD : BEHIND + 1] >= enough) > rows[:, PROVED_AHEAD : PROVED_BEHIND + 1]).any():
+        rows = self.table[slots, AHEAD : PROVED_BEHIND + 1]
+        if not len(rows) or rows[:, :2].max() < enough or not ((rows[:, :2] >= enough) > rows[:, 2:]).any():
             return
         sure = self if out is None else self.doubting(*out)
         wealth = _with_cash(sure.look_up(block.first, block.second))

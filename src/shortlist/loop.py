@@ -6,12 +6,13 @@ same state and the same next question. No input or output, no clock, no hidden r
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from shortlist.certificates.verdict import Verdict
+from shortlist.dice import Dice
 from shortlist.errors import NothingToAsk
 from shortlist.estimate import fit
 from shortlist.facts import Facts, Questions
@@ -96,8 +97,8 @@ def ask(state: State, out: Sequence[int] = (), avoid: frozenset[int] = frozenset
     """The pair to show next; `out` are the pairs shown already and not answered yet, `avoid` those not to show."""
     waiting = np.asarray(out, dtype=np.int64)
     for attempt in range(PATIENCE if avoid else 1):
-        rng = _ask_dice(state, len(out), attempt)
-        pair = int(state.rule.questions(state.memory, state.facts, waiting, 1, rng)[0][0])
+        dice = _ask_dice(state, len(out), attempt)
+        pair = int(state.rule.questions(state.memory, state.facts, waiting, 1, dice)[0][0])
         if pair not in avoid:
             return pair
         waiting = np.append(waiting, np.full(2 ** min(attempt, 14), pair))  # as if out more and more often
@@ -107,12 +108,6 @@ def ask(state: State, out: Sequence[int] = (), avoid: frozenset[int] = frozenset
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
     """The pairs the next `size` questions go to, and how many each: for simulations that learn in blocks."""
     return state.rule.questions(state.memory, state.facts, np.empty(0, dtype=np.int64), size, _ask_dice(state, 0, 0))
-
-
-def _ask_dice(state: State, out: int, attempt: int) -> np.random.Generator:
-    """One number per question: quicker to make a generator from than several."""
-    asked = round(state.tally.votes) + out
-    return np.random.default_rng((state.seed << 64) + (asked << 16) + attempt)
 
 
 def bets(state: State, first: Ints, second: Ints) -> Floats:
@@ -156,9 +151,9 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
         return state
     facts = reduce(lambda so_far, vote: _add(state._replace(facts=so_far), vote), votes, state.facts)
     state = _estimate(state, facts)
-    rng, memory = np.random.default_rng((state.seed, round(state.tally.votes))), state.memory
-    for _ in votes[:A_FEW]:
-        memory = state.rule.learn(memory, state.problem, state.facts, 1, lambda: rng)
+    memory = state.memory
+    for place in range(min(len(votes), A_FEW)):
+        memory = state.rule.learn(memory, state.problem, state.facts, 1, _learn_dice(state, 0, place + 1))
     return state._replace(memory=memory)
 
 
@@ -223,6 +218,13 @@ def _hopeful(state: State, verdict: Verdict[int]) -> Verdict[int]:
 
 
 def _learn(state: State, rounds: int) -> State:
-    dice = partial(np.random.default_rng, (state.seed, round(state.tally.votes)))
-    memory = state.rule.learn(state.memory, state.problem, state.facts, rounds, dice)
+    memory = state.rule.learn(state.memory, state.problem, state.facts, rounds, _learn_dice(state))
     return state if memory is state.memory else state._replace(memory=memory)
+
+
+def _ask_dice(state: State, out: int, attempt: int) -> Dice:
+    return Dice((state.seed, round(state.tally.votes) + out, attempt + 1))
+
+
+def _learn_dice(state: State, *place: int) -> Dice:
+    return Dice((state.seed, round(state.tally.votes), *place))

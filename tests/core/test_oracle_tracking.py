@@ -1,13 +1,12 @@
 """Algorithm 1 against a second, slow implementation, line by line from the paper, with a general-purpose optimiser."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from shortlist import loop
 from shortlist.certificates.glr import Glr
+from shortlist.dice import Dice
 from shortlist.errors import BadProblem
 from shortlist.estimate import Tie, project
 from shortlist.facts import Facts
@@ -116,7 +115,7 @@ def test_full_gradients_follow_the_worst_pair():
     problem, rule = Problem(5, 2, 0.1), OracleTracking(gradient="full")
     theta = np.array([1.0, 0.3, 0.1, -0.4, -1.0])
     start = rule.start(problem)
-    after = rule.learn(start, problem, Facts(empty_tally(problem.n), theta), 1, lambda: np.random.default_rng(0))
+    after = rule.learn(start, problem, Facts(empty_tally(problem.n), theta), 1, Dice((0,)))
     exact = [
         project(BradleyTerry(), theta, start.w, 10.0, Tie(int(v), int(u)))
         for u, v in zip(*boundary(theta, 2), strict=True)
@@ -134,7 +133,7 @@ def test_the_learned_allocation_approaches_the_oracle_rate():
     memory, total, facts = rule.start(problem), np.zeros(n_pairs(5)), Facts(empty_tally(5), theta)
     for t in range(1, 6001):
         total += memory.w
-        memory = rule.learn(memory, problem, facts, 1, partial(np.random.default_rng, (1, t)))
+        memory = rule.learn(memory, problem, facts, 1, Dice((1, t)))
     w = total / 6000
     rate = min(
         project(BradleyTerry(), theta, w, 10.0, Tie(int(v), int(u))).gamma

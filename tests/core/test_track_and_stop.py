@@ -5,6 +5,7 @@ import pytest
 
 from shortlist import loop
 from shortlist.certificates.glr import Glr
+from shortlist.dice import Dice
 from shortlist.errors import BadProblem
 from shortlist.facts import Facts
 from shortlist.oracle import solve_oracle
@@ -19,7 +20,7 @@ TRUTH = np.array([1.0, 0.4, -0.3, -1.1])
 FIRST, SECOND = all_pairs(N)
 WINS = 1 / (1 + np.exp(TRUTH[SECOND] - TRUTH[FIRST]))
 NOBODY = np.empty(0, dtype=np.int64)
-RNG = np.random.default_rng(0)
+DICE = Dice((0,))
 
 
 def counts(state):
@@ -81,9 +82,9 @@ def test_one_question_follows_garivier_and_kaufmann():
     rule, problem = TrackAndStop(), Problem(N, K, 0.1)
     tally = empty_tally(N).add_block(problem.family, block)
     assert often.sum() == 48  # sqrt(48) - 3 = 3.9: nobody is short, and pair 0 is 4 behind
-    assert rule.questions(Memory(w, 48), Facts(tally), NOBODY, 1, RNG)[0] == [0]
+    assert rule.questions(Memory(w, 48), Facts(tally), NOBODY, 1, DICE)[0] == [0]
     out = np.array([0, 0, 0, 0, 0])  # sqrt(53) - 3 = 4.3: pairs 2 to 5 are short now
-    assert rule.questions(Memory(w, 48), Facts(tally), out, 1, RNG)[0] == [2]
+    assert rule.questions(Memory(w, 48), Facts(tally), out, 1, DICE)[0] == [2]
 
 
 def test_a_block_serves_the_short_pairs_first_and_spends_all():
@@ -91,9 +92,9 @@ def test_a_block_serves_the_short_pairs_first_and_spends_all():
     block = Block(FIRST[:1], SECOND[:1], np.full(1, 0.5), np.array([100.0]))
     rule, problem = TrackAndStop(), Problem(N, K, 0.1)
     facts = Facts(empty_tally(N).add_block(problem.family, block))
-    pairs, often = rule.questions(Memory(w, 100), facts, NOBODY, 4, RNG)
+    pairs, often = rule.questions(Memory(w, 100), facts, NOBODY, 4, DICE)
     assert (pairs.tolist(), often.tolist()) == ([1, 2, 3, 4], [1, 1, 1, 1])
-    pairs, often = rule.questions(Memory(w, 100), facts, NOBODY, 60, RNG)  # sqrt(159) - 3 = 9.6
+    pairs, often = rule.questions(Memory(w, 100), facts, NOBODY, 60, DICE)  # sqrt(159) - 3 = 9.6
     assert (pairs.tolist(), often.tolist()) == ([0, 1, 2, 3, 4, 5], [10, 10, 10, 10, 10, 10])
 
 
@@ -101,18 +102,18 @@ def test_ties_and_unconnected_votes_keep_the_allocation():
     rule, problem = TrackAndStop(), Problem(N, K, 0.1)
     memory = rule.start(problem)
     apart = empty_tally(N).add(problem.family, Vote(0, 1, 1.0))
-    assert rule.learn(memory, problem, Facts(apart, np.zeros(N)), 1, RNG) is memory
+    assert rule.learn(memory, problem, Facts(apart, np.zeros(N)), 1, DICE) is memory
     even = empty_tally(N).add_block(problem.family, Block(FIRST, SECOND, np.full(SIZE, 0.5), np.full(SIZE, 2.0)))
-    assert rule.learn(memory, problem, Facts(even, np.zeros(N)), 1, RNG) is memory
-    learned = rule.learn(memory, problem, Facts(even, TRUTH - TRUTH.mean()), 1, RNG)
+    assert rule.learn(memory, problem, Facts(even, np.zeros(N)), 1, DICE) is memory
+    learned = rule.learn(memory, problem, Facts(even, TRUTH - TRUTH.mean()), 1, DICE)
     assert learned.w.sum() == pytest.approx(1)
-    assert rule.learn(learned, problem, Facts(even, TRUTH), 1, RNG) is learned  # no more votes, nothing new to solve
+    assert rule.learn(learned, problem, Facts(even, TRUTH), 1, DICE) is learned  # no more votes, nothing new to solve
 
 
 def test_estimates_on_the_edge_of_theta_can_be_solved():
     rule, problem = TrackAndStop(), Problem(N, K, 0.1)
     even = empty_tally(N).add_block(problem.family, Block(FIRST, SECOND, np.full(SIZE, 0.5), np.full(SIZE, 2.0)))
-    learned = rule.learn(rule.start(problem), problem, Facts(even, np.array([10.0, 10.0, -10.0, -10.0])), 1, RNG)
+    learned = rule.learn(rule.start(problem), problem, Facts(even, np.array([10.0, 10.0, -10.0, -10.0])), 1, DICE)
     assert np.all(np.isfinite(learned.w))
 
 

@@ -41,7 +41,8 @@ def test_a_study_by_a_language_model(endpoint):
     question = study.history[0].question
     assert question.judge == judge.name
     shown = request["body"]["messages"][0]["content"]
-    assert shown.index(question.first) < shown.index(question.second)
+    words = shown.split()
+    assert words.index(question.first) < words.index(question.second)
 
 
 def test_cases_and_contents_are_shown(endpoint):

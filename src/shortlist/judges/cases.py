@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from shortlist.dice import digest, draw_number
 from shortlist.errors import BadCases
-from shortlist.judges.dice import digest, draw_number
 from shortlist.judges.judge import Case
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shortlist.checks import real
+from shortlist.dice import digest
 from shortlist.errors import BadJudge, NotInstalled
-from shortlist.judges.dice import digest
 from shortlist.judges.judge import Ask
 from shortlist.judges.prompt import check_template
 

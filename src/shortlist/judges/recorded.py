@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 
+from shortlist.dice import draw_number
 from shortlist.errors import BadJudge
 from shortlist.families import Family, make_family
-from shortlist.judges.dice import draw_number
 from shortlist.judges.judge import Ask, Asked, Reply, Skip, turn
 
 

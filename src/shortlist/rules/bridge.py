@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.belief import Belief
+from shortlist.dice import Dice
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, node_sums, pair_number
 from shortlist.problem import Problem
 from shortlist.rules.plan import Hint, Plan, make_plan, near_tie
-from shortlist.rules.rule import Dice
 
 POWER = 0.5  # chances grow like this power of the votes needed
 
@@ -37,21 +37,19 @@ class Bridge:
     def start(self, problem: Problem) -> Memory:
         return Memory()
 
-    def questions(
-        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
-    ) -> tuple[Ints, Floats]:
+    def questions(self, memory: Memory, facts: Facts, out: Ints, size: int, dice: Dice) -> tuple[Ints, Floats]:
         if memory.plan is None:
-            memory = _remember(facts, rng)
+            memory = _remember(facts, dice)
         plan = memory.plan
         assert plan is not None
         if not len(plan.pairs):
             return np.array([pair_number(facts.tally.n, *plan.line)]), np.array([float(size)])
         if size == 1:
             ladder = _chances(plan, out).cumsum() if len(out) else memory.ladder
-            slot = int(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"))
+            slot = int(np.searchsorted(ladder, dice.share() * ladder[-1], side="right"))
             return plan.pairs[[min(slot, len(ladder) - 1)]], np.ones(1)
         chances = _chances(plan, out)
-        counts = rng.multinomial(size, chances / chances.sum())
+        counts = dice.generator().multinomial(size, chances / chances.sum())
         asked = np.flatnonzero(counts)
         order = asked[np.argsort(plan.pairs[asked])]
         return plan.pairs[order], counts[order].astype(np.float64)
@@ -60,7 +58,7 @@ class Bridge:
         """A new plan for each new belief."""
         if memory.plan is not None and memory.belief is facts.book.belief:
             return memory
-        return _remember(facts, dice())
+        return _remember(facts, dice)
 
     def hint(self, memory: Memory, facts: Facts) -> Hint | None:
         """A way out of a tie at the line, if it looks like one."""
@@ -70,9 +68,9 @@ class Bridge:
         return memory.votes_left
 
 
-def _remember(facts: Facts, rng: np.random.Generator) -> Memory:
-    plan = make_plan(facts.book, rng)
-    left = float(plan.costs.sum()) / max(facts.book.decisive, 1e-3)
+def _remember(facts: Facts, dice: Dice) -> Memory:
+    plan = make_plan(facts.book, dice.generator())
+    left = None if plan.blocked else float(plan.costs.sum()) / max(facts.book.decisive, 1e-3)
     return Memory(plan, facts.book.belief, (plan.costs**POWER).cumsum(), left)
 
 

@@ -6,13 +6,11 @@ Paper: Section 7.
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from shortlist.dice import Dice
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints
 from shortlist.problem import Problem
 from shortlist.rules.oracle_tracking import Memory, OracleTracking
-from shortlist.rules.rule import Dice
 from shortlist.tracking import deficits, hand_out
 
 
@@ -27,9 +25,7 @@ class Oracle:
     def start(self, problem: Problem) -> None:
         return None
 
-    def questions(
-        self, memory: None, facts: Facts, out: Ints, size: int, rng: np.random.Generator
-    ) -> tuple[Ints, Floats]:
+    def questions(self, memory: None, facts: Facts, out: Ints, size: int, dice: Dice) -> tuple[Ints, Floats]:
         asked = facts.tally.votes + len(out) + size
         return hand_out(deficits(asked * self.w_star, facts.tally, out), size)
 
@@ -52,10 +48,8 @@ class OnlineOracle:
     def start(self, problem: Problem) -> Memory:
         return self.inner.start(problem)
 
-    def questions(
-        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
-    ) -> tuple[Ints, Floats]:
-        return self.inner.questions(memory, facts, out, size, rng)
+    def questions(self, memory: Memory, facts: Facts, out: Ints, size: int, dice: Dice) -> tuple[Ints, Floats]:
+        return self.inner.questions(memory, facts, out, size, dice)
 
     def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> Memory:
         return self.inner.learn(memory, problem, facts._replace(mle=self.theta), rounds, dice)

@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from shortlist.checks import real
+from shortlist.dice import Dice
 from shortlist.errors import BadProblem
 from shortlist.estimate import Projection, Tie, hold, project
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, boundary, n_pairs, pair_numbers
 from shortlist.problem import Problem
 from shortlist.resistance import screen
-from shortlist.rules.rule import Dice
 from shortlist.tally import expected_tally
 from shortlist.tracking import deficits, hand_out
 
@@ -110,9 +110,7 @@ class OracleTracking:
         size = n_pairs(problem.n)
         return Memory(0, np.full(size, 1 / size), np.zeros(size), np.zeros(size), np.zeros(size), {})
 
-    def questions(
-        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
-    ) -> tuple[Ints, Floats]:
+    def questions(self, memory: Memory, facts: Facts, out: Ints, size: int, dice: Dice) -> tuple[Ints, Floats]:
         """Where P(t-1) + w~_t - N(t-1) is largest, w~ counted once for every question up to the last of `size`."""
         ahead = round(facts.tally.votes) - memory.rounds + len(out) + size
         w_sum = memory.w_sum + ahead * self._mixed(memory.w, memory.rounds + ahead)
@@ -124,7 +122,7 @@ class OracleTracking:
     def learn(self, memory: Memory, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> Memory:
         """Both players play `rounds` rounds against this estimate: lines 7 to 11 of Algorithm 1."""
         play = self._best_response if self.gradient == "full" else self._sampled if rounds <= FEW else self._expected
-        end, rng = memory.rounds + rounds, dice()
+        end, rng = memory.rounds + rounds, dice.generator()
         while memory.rounds < end:
             game = _Boundary(problem, facts.theta_hat, memory)
             memory = self._update(memory, game, play(memory, game, end - memory.rounds, rng))

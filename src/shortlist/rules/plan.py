@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from shortlist.ledger import Ledger
-from shortlist.pairs import Floats, Ints, pair_numbers
+from shortlist.pairs import Floats, Ints, pair_ends, pair_numbers
 
 HEAD = 12  # a bridgehead has at most so many items on each side
 JITTER = 1e-6  # puts items of which nothing is known in a fresh order each time
@@ -183,5 +183,9 @@ def by_paths(prices: _Prices, order: Ints, line: tuple[int, int]) -> Plan:
                 chosen.setdefault((ahead, v), float(graph[ahead, v]) - FREE)
                 graph[ahead, v], v = FREE, ahead
     needed = {ends: cost for ends, cost in chosen.items() if cost > 0}
+    if blocked and not needed:  # only another order could be proved: ask what may bring one
+        ends = pair_ends(n, np.array(prices.problem.allowed))
+        touching = np.isin(ends, np.unique(blocked)).any(axis=0)
+        needed = dict.fromkeys(zip(*(end[touching].tolist() for end in ends), strict=True), 1.0)
     first, second = (np.array([ends[place] for ends in needed], dtype=np.int64) for place in (0, 1))
     return Plan(pair_numbers(n, first, second), np.array(list(needed.values())), line, tuple(blocked))

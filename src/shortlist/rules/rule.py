@@ -3,17 +3,14 @@
 Copy `uniform.py` to add one.
 """
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-
+from shortlist.dice import Dice
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints
 from shortlist.problem import Problem
 
 Memory = Any  # a rule's own value; only the rule looks inside
-Dice = Callable[[], np.random.Generator]  # the round's own generator, made only if it is needed
 
 
 class Rule(Protocol):
@@ -30,9 +27,7 @@ class Rule(Protocol):
         """Memory before the first vote."""
         ...
 
-    def questions(
-        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
-    ) -> tuple[Ints, Floats]:
+    def questions(self, memory: Memory, facts: Facts, out: Ints, size: int, dice: Dice) -> tuple[Ints, Floats]:
         """The pairs the next `size` questions go to, and how many each; `out` are shown already."""
         ...
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.checks import real
+from shortlist.dice import Dice
 from shortlist.errors import BadProblem, GapNotReached, TieAtTheLine
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, n_pairs
 from shortlist.problem import Problem
-from shortlist.rules.rule import Dice
 from shortlist.tracking import deficits, hand_out
 
 INSIDE = 1.0 - 1e-9  # rounding must not push an estimate on the edge of Theta out of it
@@ -45,9 +45,7 @@ class TrackAndStop:
         size = n_pairs(problem.n)
         return Memory(np.full(size, 1 / size), 0.0)
 
-    def questions(
-        self, memory: Memory, facts: Facts, out: Ints, size: int, rng: np.random.Generator
-    ) -> tuple[Ints, Floats]:
+    def questions(self, memory: Memory, facts: Facts, out: Ints, size: int, dice: Dice) -> tuple[Ints, Floats]:
         """Pairs with fewer than sqrt(t) - P/2 votes first, the least asked first; then where t w - N is largest."""
         t, pairs = facts.tally.votes + len(out) + size - 1, len(memory.w)
         short = deficits(np.full(pairs, np.sqrt(t) - pairs / 2), facts.tally, out)

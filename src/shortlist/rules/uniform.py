@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shortlist.dice import Dice
 from shortlist.facts import Facts
 from shortlist.pairs import Floats, Ints, n_pairs
 from shortlist.problem import Problem
-from shortlist.rules.rule import Dice
 from shortlist.tracking import deficits, hand_out
 
 
@@ -21,9 +21,7 @@ class Uniform:
     def start(self, problem: Problem) -> None:
         return None
 
-    def questions(
-        self, memory: None, facts: Facts, out: Ints, size: int, rng: np.random.Generator
-    ) -> tuple[Ints, Floats]:
+    def questions(self, memory: None, facts: Facts, out: Ints, size: int, dice: Dice) -> tuple[Ints, Floats]:
         return hand_out(deficits(np.zeros(n_pairs(facts.tally.n)), facts.tally, out), size)
 
     def learn(self, memory: None, problem: Problem, facts: Facts, rounds: int, dice: Dice) -> None:

@@ -7,7 +7,6 @@ folded every question up to the oldest one still out, and it alone decides; `ahe
 of turn, and only chooses what to ask next.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shortlist import loop
+from shortlist.dice import draw_number
 from shortlist.errors import NothingToAsk
 from shortlist.facts import Questions
 from shortlist.ledger import REFRESH
@@ -64,7 +64,7 @@ def next_question(desk: Desk, judge: str | None, avoid: frozenset[int], lease: f
         raise NothingToAsk(f"all {problem.max_votes} votes of the budget are asked for; answer or skip what is out")
     waiting = [pair_number(problem.n, asked.first, asked.second) for asked in out]
     i, j = pair_items(problem.n, loop.ask(state, [*waiting, *desk.skipped], avoid))
-    if hashlib.blake2b(f"{state.seed} {desk.n_asked}".encode(), digest_size=1).digest()[0] % 2:  # a fair coin
+    if draw_number(2, "side", state.seed, desk.n_asked):
         i, j = j, i
     bet = float(loop.bets(state, np.array([i]), np.array([j]))[0])
     return Asked(desk.n_asked, i, j, bet, judge, None, lease)
