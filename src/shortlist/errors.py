@@ -124,10 +124,10 @@ class NothingToAsk(ShortlistError):
 
 
 class VoidJudge(ShortlistError):
-    """A question was wanted for a judge whose votes were voided."""
+    """A question was wanted for a judge whose votes were voided, or such votes were to be imported."""
 
     def __init__(self, judge: str) -> None:
-        super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else")
+        super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else, and import none of theirs")
 
 
 class UnknownStudy(BadInput):

@@ -257,6 +257,33 @@ def test_imported_votes_count(storage):
     assert sum(isinstance(entry.record, Imported) for entry in study.entries) == 2
 
 
+def test_voiding_a_judge_takes_back_their_imported_votes(storage):
+    """Judge x votes for a and against d, y the other way round. Without x, what x proved is gone and what x spoke
+    against stays."""
+    study = new_study(storage, delta=1e-9)
+    play(study, 5)
+    sides = {"x": ("a", "d"), "y": ("d", "a")}
+    judges = ["x" if number % 3 else "y" for number in range(2500)]
+    first, second = zip(*(sides[judge] for judge in judges), strict=True)
+    study.import_votes(first, second, [1.0] * len(judges), judges)
+    play(study, 5)
+    before = study._desk.ahead.facts.ledger.accounts()
+    assert study.verdict.votes == 2510
+    study.void("x")
+    assert study.verdict.votes == 2510 - judges.count("x")
+    after = study._desk.ahead.facts.ledger.accounts()
+    assert np.all(after.wealth <= before.wealth + 1e-9)
+    pro = (after.source == 0) & (after.target == 3)
+    assert before.wealth[pro] > 100
+    assert after.wealth[pro] < 0
+    assert {row[3] for row in study.votes} == {"y", "ann", "bob"}
+    assert len(study.votes) == study.verdict.votes
+    with pytest.raises(VoidJudge, match="import none"):
+        study.import_votes(["a"], ["b"], [1.0], ["x"])
+    study.void("x")
+    assert study.verdict.votes == len(study.votes)
+
+
 def test_a_study_of_the_same_name_must_be_the_same(url):
     study = new_study(url)
     play(study, 3)

@@ -25,7 +25,8 @@ from shortlist.judges.patience import Backoff, Patience
 from shortlist.judges.record import Progress, Record, StudyRun, Warn
 from shortlist.judges.tray import Tray
 from shortlist.study.create import create_study
-from shortlist.study.study import Question, Study
+from shortlist.study.questions import Question
+from shortlist.study.study import Study
 
 Position = Literal["random", "both"]
 GRACE = 5.0  # seconds that calls under way have to arrive after a judge has failed

@@ -13,7 +13,8 @@ from shortlist.judges.cases import draw_case
 from shortlist.judges.freshness import Freshness
 from shortlist.judges.judge import Asked, Case, Skip, outcome_of, turn
 from shortlist.judges.record import Record
-from shortlist.study.study import Question, Study
+from shortlist.study.questions import Question
+from shortlist.study.study import Study
 
 
 @dataclass

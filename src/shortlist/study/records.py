@@ -41,9 +41,9 @@ class Late(NamedTuple):
 
 
 class Cast(NamedTuple):
-    """A vote as it was counted."""
+    """A vote as it was counted; an imported one has no question."""
 
-    question: int
+    question: int | None
     first: int
     second: int
     outcome: float

@@ -5,8 +5,7 @@ it adds something itself.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -27,41 +26,20 @@ from shortlist.errors import (
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.pairs import pair_number
 from shortlist.problem import Problem
-from shortlist.rules.bridge import Bridge
 from shortlist.rules.rule import Rule
+from shortlist.study.advice import advise
 from shortlist.study.codec import decode, encode
-from shortlist.study.desk import Desk, apply, apply_all, empty_desk, next_question, waiting
+from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
+from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
+from shortlist.study.questions import Answer, Pairs, Question, check_items, check_pairs, outcome_told, question_id
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
 
-Pairs = Iterable[tuple[str, str]]
 SNAPSHOT = 1000  # records and votes to fold before a snapshot pays
 IMPORT = 1000  # votes in one record
 EXPIRED = "lease ran out"
-
-
-@dataclass(frozen=True)
-class Question:
-    """Which of these two is better? `first` was put first by a fair coin."""
-
-    id: int
-    first: str
-    second: str
-    judge: str | None = None
-    bet: float = 0.0  # what the certificate bet on `first` when it was asked
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question with its outcome as seen from its first item; None while it is out or if it was skipped."""
-
-    question: Question
-    outcome: float | None = None
-    closed: bool = False
-    undone: bool = False
 
 
 class Study:
@@ -85,7 +63,8 @@ class Study:
             storage = Memory()
             storage.create(name, "")
         self._storage: Storage = storage
-        self._desk, self._read = empty_desk(loop.start(problem, rule, certificate, seed)), 0
+        self._start = self._desk = empty_desk(loop.start(problem, rule, certificate, seed))
+        self._read = 0
         self._known = [problem, problem.family, rule, certificate]
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
         self._saved = 0
@@ -150,10 +129,11 @@ class Study:
 
         While questions are out the verdict is careful: tell or skip every question that was asked.
         """
-        number = _id(question)
+        number = question_id(question)
 
         def decide() -> list[Record]:
-            value = self._outcome(self._question(self._asked(question)), outcome, winner)
+            there = self._question(self._asked(question))
+            value = outcome_told(self.problem.family, there, outcome, winner)
             return [Told(number, value)] if self._is_out(number) else [self._late(number, value)]
 
         if isinstance(self._add(decide)[0], Late):
@@ -163,7 +143,7 @@ class Study:
     def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
         """Close a question without a vote; its pair counts as asked. Only for reasons that do not depend on what the
         answer would have been."""
-        number = _id(question)
+        number = question_id(question)
 
         def decide() -> list[Record]:
             self._asked(question)
@@ -177,7 +157,7 @@ class Study:
     def undo(self, question: Question | int) -> Verdict[str]:
         """Take an answer back. What it proved is gone, what it spoke against stays: an undo after a look at the
         results can then never help an answer along. The pair may be asked again."""
-        number = _id(question)
+        number = question_id(question)
 
         def decide() -> list[Record]:
             cast = self._cast(self._asked(question))
@@ -190,15 +170,17 @@ class Study:
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
-        """Ask this judge nothing more, and take all their answers back as `undo` does."""
+        """Ask this judge nothing more, and take all their votes back as `undo` does, imported ones too."""
 
         def decide() -> list[Record]:
-            records = [entry.record for entry in self._storage.since(self.name, 0)]
-            casts = [cast for cast in _casts(records, judge).values() if cast is not None]
-            if casts:
+            records = self._records
+            told = [cast for cast in casts(records, judge).values() if cast is not None]
+            imported = () if judge in self._desk.voided else imported_casts(self._start, records, judge)
+            if told or imported:
                 self._check_undo()
             open_ones = [Skipped(asked.question, "judge voided") for asked in self._desk.out if asked.judge == judge]
-            return [TakenBack(tuple(casts), judge), *open_ones]  # in this order: what is out counts as lost until then
+            votes = (*told, *imported)
+            return [TakenBack(votes, judge), *open_ones]  # in this order: what is out counts as lost until then
 
         self._add(decide)
         return self.verdict
@@ -214,6 +196,8 @@ class Study:
         if not len(numbers[0]) == len(numbers[1]) == len(values) == len(judges):
             raise BadOutcome("first, second, outcome and judge must be of one length")
         self.problem.family.check(values)
+        for voided in self._desk.voided.intersection(name for name in judges if name is not None):
+            raise VoidJudge(voided)
         votes = Imported(tuple(numbers[0]), tuple(numbers[1]), tuple(values.tolist()), judges, source)
         self._add(lambda: [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)])
         return self.verdict
@@ -251,22 +235,7 @@ class Study:
     @property
     def advice(self) -> str | None:
         """What the owner should know: a tie that will never end, or pairs that block a proof."""
-        state, problem = self._desk.ahead, self.problem
-        if state.verdict.done or not isinstance(state.rule, Bridge):
-            return None
-        if state.memory.plan is not None and state.memory.plan.blocked:
-            u, v = (self.items[i] for i in state.memory.plan.blocked[0])
-            return f"{u} and {v} cannot be told apart by the allowed pairs; allow more or nothing will be proved"
-        hint = state.rule.hint(state.memory, state.facts)
-        if hint is not None:
-            u, v = (self.items[i] for i in hint.line)
-            return (
-                f"{u} and {v} look tied at the line; a tolerance of {hint.tolerance:g} would end in about "
-                f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
-            )
-        if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
-            return "no tolerance and no vote budget: if two items tie at the line, this study never ends by itself"
-        return None
+        return advise(self._desk.ahead, self.items)
 
     @property
     def utilities(self) -> dict[str, float]:
@@ -284,21 +253,9 @@ class Study:
         return self._question(self._asked(number))
 
     @property
-    def votes(self) -> list[tuple[str, str, float, str | None]]:
+    def votes(self) -> list[Row]:
         """All votes that count, imported ones too: first, second, outcome and judge, in the order they came in."""
-        gone = {answer.question.id for answer in self.history if answer.undone}
-        asked: dict[int, Question] = {}
-        votes: list[tuple[str, str, float, str | None]] = []
-        for entry in self.entries:
-            match entry.record:
-                case Asked() as record:
-                    asked[record.question] = self._question(record)
-                case Told(number, outcome) if number not in gone:
-                    votes.append((asked[number].first, asked[number].second, outcome, asked[number].judge))
-                case Imported() as record:
-                    names = ([self.items[i] for i in side] for side in (record.first, record.second))
-                    votes += zip(*names, record.outcome, record.judge, strict=True)
-        return votes
+        return votes_that_count(self._records, self.items)
 
     @property
     def out(self) -> list[Question]:
@@ -313,19 +270,7 @@ class Study:
     @property
     def history(self) -> list[Answer]:
         """All questions in the order asked, with what became of them."""
-        answers: dict[int, Answer] = {}
-        for entry in self.entries:
-            match entry.record:
-                case Asked() as asked:
-                    answers[asked.question] = Answer(self._question(asked))
-                case Told(question, outcome):
-                    answers[question] = Answer(answers[question].question, outcome, True)
-                case Skipped(question, _):
-                    answers[question] = Answer(answers[question].question, None, True)
-                case TakenBack(votes, _):
-                    for cast in votes:
-                        answers[cast.question] = Answer(answers[cast.question].question, cast.outcome, True, True)
-        return list(answers.values())
+        return answers(self._records, self.items)
 
     def _write(self, decide: Callable[[Desk], tuple[Sequence[Record], Desk]]) -> Sequence[Record]:
         """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
@@ -399,7 +344,7 @@ class Study:
 
     def _asked(self, question: Question | int) -> Asked:
         """The record of a question, which must be the one that was asked."""
-        number = _id(question)
+        number = question_id(question)
         turn = self._desk.turns.get(number)
         if turn is not None:
             asked = turn.asked
@@ -416,92 +361,19 @@ class Study:
     def _cast(self, asked: Asked) -> Cast | None:
         """The vote that answers this question, unless it was taken back."""
         records = self._records_of(asked.question)
-        return None if asked.judge in self._desk.voided else _casts(records, asked.judge).get(asked.question)
+        return None if asked.judge in self._desk.voided else casts(records, asked.judge).get(asked.question)
+
+    @property
+    def _records(self) -> list[Record]:
+        return [entry.record for entry in self.entries]
 
     def _records_of(self, number: int) -> list[Record]:
         return [entry.record for entry in self._storage.of_question(self.name, number)]
 
     def _question(self, asked: Asked) -> Question:
-        return Question(asked.question, self.items[asked.first], self.items[asked.second], asked.judge, asked.bet)
+        return question_of(asked, self.items)
 
     def _item_number(self, name: str) -> int:
         if name not in self._number:
             raise UnknownItem(name)
         return self._number[name]
-
-    def _outcome(self, question: Question, outcome: Any, winner: str | None) -> float:
-        if (outcome is None) == (winner is None):
-            raise BadOutcome("give either an outcome or winner=, and one of them")
-        family = self.problem.family
-        if winner is not None:
-            return self._win(question, winner)
-        if isinstance(outcome, str | bytes):
-            if outcome == "tie":
-                return family.tie
-            raise BadOutcome(f"outcome {outcome!r} is no number; for a name say winner={outcome!r}, else give 'tie'")
-        try:
-            number = np.asarray(outcome, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise BadOutcome(f"outcome {outcome!r} is no number; give one, 'tie', or winner=") from None
-        if number.ndim != 0:
-            raise BadOutcome(f"outcome {outcome!r} is not a single number; answer one question at a time")
-        family.check(number.reshape(1))
-        return float(number)
-
-    def _win(self, question: Question, winner: str) -> float:
-        family = self.problem.family
-        if not isinstance(winner, str) or winner not in (question.first, question.second):
-            raise UnknownItem(winner)
-        if family.win is None:
-            raise BadOutcome(f"the {family.name} family needs the measured difference, not a winner")
-        return family.win if winner == question.first else float(family.flip(np.asarray(family.win)))
-
-
-def _id(question: Question | int) -> int:
-    number = question.id if isinstance(question, Question) else question
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise UnknownQuestion(number)
-    return number
-
-
-def _casts(records: Sequence[Record], judge: str | None) -> dict[int, Cast | None]:
-    """The vote on each question that this judge answered, None if it was taken back."""
-    asked: dict[int, Asked] = {}
-    casts: dict[int, Cast | None] = {}
-    for record in records:
-        match record:
-            case Asked() if record.judge == judge:
-                asked[record.question] = record
-            case Told(question, outcome) if question in asked:
-                there = asked[question]
-                casts[question] = Cast(question, there.first, there.second, outcome, there.bet)
-            case TakenBack(votes, _):
-                casts |= {cast.question: None for cast in votes if cast.question in casts}
-    return casts
-
-
-def check_items(items: Any) -> tuple[str, ...]:
-    """Distinct names in an order of their own."""
-    if isinstance(items, str | bytes | set | frozenset) or not hasattr(items, "__iter__"):
-        raise BadProblem(f"items is a {type(items).__name__}; give a list of item names")
-    names = tuple(items)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise BadProblem(f"item {name!r} is no name; every item needs a string that is not empty")
-    doubled = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if doubled:
-        raise BadProblem(f"items must differ; given more than once: {', '.join(doubled[:5])}")
-    if "tie" in names:
-        raise BadProblem("an item cannot be called 'tie': judges say that when they see no difference")
-    return names
-
-
-def check_pairs(items: Sequence[str], pairs: Pairs) -> tuple[int, ...]:
-    """The numbers of pairs of items, in increasing order."""
-    number = {item: place for place, item in enumerate(items)}
-    found = set()
-    for first, second in pairs:
-        if first not in number or second not in number or first == second:
-            raise BadProblem(f"({first!r}, {second!r}) is no pair of two different items of this study")
-        found.add(pair_number(len(items), number[first], number[second]))
-    return tuple(sorted(found))
