@@ -167,9 +167,9 @@ class StorageOutdated(BadStorage):
     """A database made by another version."""
 
     def __init__(self, url: str, found: str | None, wanted: str) -> None:
-        super().__init__(
-            f"{url} has schema {found or 'none'}, and this version needs {wanted}; run: shortlist storage upgrade {url}"
-        )
+        newer = found is not None and found > wanted
+        remedy = "it was made by a newer shortlist; install that" if newer else f"run: shortlist storage upgrade {url}"
+        super().__init__(f"{url} has schema {found or 'none'}, and this version needs {wanted}; {remedy}")
 
 
 class JudgeFailed(ShortlistError):

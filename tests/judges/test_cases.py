@@ -5,7 +5,8 @@ from scipy.stats import chisquare, fisher_exact
 
 import shortlist
 from shortlist.errors import BadCases
-from shortlist.judges.cases import check_cases, draw_case, read_cases
+from shortlist.judges.cases import check_cases, read_cases
+from shortlist.study.dice import draw_case
 from tests.judges.world import ITEMS
 
 

@@ -131,6 +131,7 @@ def export(
     name: str = NAME,
     votes: Path = typer.Argument(..., help="File to write: .csv, .tsv, .jsonl, .json or .parquet."),
     storage: str = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Write all votes that count to a file, in the order they were given."""
     from shortlist.io.table import make_table
@@ -141,6 +142,8 @@ def export(
         raise BadVotes(f"the study {name!r} has no votes yet")
     first, second, outcome, judge = zip(*rows, strict=True)
     write_votes(votes, make_table(first, second, outcome, judge=judge))
+    if as_json:
+        return print_json({"votes": len(rows), "file": str(votes)})
     console().print(f"{len(rows):,} votes written to {votes}")
 
 
@@ -148,11 +151,15 @@ storage_app = typer.Typer(no_args_is_help=True, help="Look after a storage.")
 
 
 @storage_app.command()
-def upgrade(url: str = typer.Argument(..., help="sqlite:///FILE or postgresql://USER@HOST/DATABASE.")) -> None:
+def upgrade(
+    url: str = typer.Argument(..., help="sqlite:///FILE or postgresql://USER@HOST/DATABASE."), as_json: bool = JSON
+) -> None:
     """Bring a database's tables to this version."""
     from shortlist.study.sql import upgrade_storage
 
     before, after = upgrade_storage(url)
+    if as_json:
+        return print_json({"before": before, "after": after})
     console().print(f"schema {before or 'none'} -> {after}")
 
 

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -56,9 +57,10 @@ class Crew:
         self.under_way += 1
         self._loop.call_soon_threadsafe(self._start, asked)
 
-    def next(self) -> Arrival:
-        """The next call that finishes, however long that takes."""
+    def next(self, meanwhile: Callable[[], None]) -> Arrival:
+        """The next call that finishes, however long that takes; `meanwhile` is called now and then."""
         while True:
+            meanwhile()
             arrival = self.poll(HEARTBEAT)
             if arrival is not None:
                 return arrival

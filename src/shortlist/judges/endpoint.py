@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from shortlist.checks import real
 from shortlist.errors import BadJudge, NotInstalled
-from shortlist.judges.dice import digest
 from shortlist.judges.judge import Ask
 from shortlist.judges.prompt import check_template
+from shortlist.study.dice import digest
 
 PATH = "/chat/completions"
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from shortlist.errors import BadJudge
 from shortlist.families import Family, make_family
-from shortlist.judges.dice import draw_number
 from shortlist.judges.judge import Ask, Asked, Reply, Skip, turn
+from shortlist.study.dice import draw_number
 
 
 class RecordedJudge:

@@ -20,7 +20,7 @@ from shortlist.errors import NothingToAsk
 from shortlist.facts import Questions
 from shortlist.ledger import REFRESH
 from shortlist.pairs import pair_items, pair_number
-from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
+from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.tally import Block, Vote
 from shortlist.threads import one_thread
 
@@ -84,6 +84,13 @@ def apply(record: Record, desk: Desk) -> Desk:
 
 def _asked(record: Asked, desk: Desk) -> Desk:
     return desk._replace(turns={**desk.turns, record.question: Turn(record)}, n_asked=record.question + 1)
+
+
+def _taken_over(record: TakenOver, desk: Desk) -> Desk:
+    turn = desk.turns[record.question]
+    return desk._replace(
+        turns={**desk.turns, record.question: turn._replace(asked=turn.asked._replace(run=record.run))}
+    )
 
 
 def _told(record: Told, desk: Desk) -> Desk:
@@ -203,6 +210,6 @@ def _vote(cast: Cast) -> Vote:
 
 
 FOLDS: dict[type[Any], Callable[[Any, Desk], Desk]] = {
-    Asked: _asked, Told: _told, Skipped: _skipped, Late: _late, TakenBack: _taken_back, Imported: _imported,
-    Paused: _paused,
+    Asked: _asked, TakenOver: _taken_over, Told: _told, Skipped: _skipped, Late: _late,
+    TakenBack: _taken_back, Imported: _imported, Paused: _paused,
 }  # fmt: skip

@@ -10,7 +10,7 @@ Row = tuple[str, str, float, str | None]  # first, second, outcome, judge
 
 def question_of(asked: Asked, items: Sequence[str]) -> Question:
     """The question as people see it."""
-    return Question(asked.question, items[asked.first], items[asked.second], asked.judge, asked.bet)
+    return Question(asked.question, items[asked.first], items[asked.second], asked.judge, asked.bet, asked.case)
 
 
 def answers(records: Iterable[Record], items: Sequence[str]) -> list[Answer]:

@@ -22,6 +22,7 @@ class Question:
     second: str
     judge: str | None = None
     bet: float = 0.0  # what the certificate bet on `first` when it was asked
+    case: str | None = None  # the id of what the items are to be compared on
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,10 @@ from shortlist.rules.rule import Rule
 from shortlist.study.advice import advise
 from shortlist.study.codec import decode, encode
 from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
+from shortlist.study.dice import draw_case
 from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
 from shortlist.study.questions import Answer, Pairs, Question, check_items, check_pairs, outcome_told, question_id
-from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
+from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
 
@@ -81,20 +82,26 @@ class Study:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
 
     @overload
-    def ask(
-        self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
-    ) -> Question: ...
+    def ask(self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
+            cases: Sequence[str] = (), run: str | None = None) -> Question: ...  # fmt: skip
     @overload
+    def ask(self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
+            cases: Sequence[str] = (), run: str | None = None) -> list[Question]: ...  # fmt: skip
     def ask(
-        self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
-    ) -> list[Question]: ...
-    def ask(
-        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
+        self,
+        count: int | None = None,
+        *,
+        judge: str | None = None,
+        avoid: Pairs = (),
+        lease: float | None = None,
+        cases: Sequence[str] = (),
+        run: str | None = None,
     ) -> Question | list[Question]:
         """The question to put to a judge next; with a count, a list of several to have out at once.
 
         `avoid` are pairs of items that this judge must not be shown, such as their own work. After `lease` seconds
-        without an answer the question is closed as skipped.
+        without an answer the question is closed as skipped. `cases` are ids of what the items can be compared on: each
+        question draws one at random, with replacement. `run` is who works on it, see `take_over`.
 
         Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for; a list is
         shorter where the budget ends.
@@ -110,7 +117,8 @@ class Study:
             self._check_open(judge)
             for _ in range(wanted):
                 try:
-                    asked.append(next_question(desk, judge, shunned, None if lease is None else now + lease))
+                    record = next_question(desk, judge, shunned, None if lease is None else now + lease)
+                    asked.append(self._prepared(record, cases, run) if cases or run else record)
                 except NothingToAsk:
                     if not asked:
                         raise
@@ -121,6 +129,18 @@ class Study:
         self._write(decide)
         questions = [self._question(record) for record in asked]
         return questions[0] if count is None else questions
+
+    def take_over(self, judge: str, run: str, is_free: Callable[[str | None], bool]) -> list[Question]:
+        """The judge's questions that are out with nobody at work on them any more, now this run's: no other gets them.
+        `is_free` is given the run that had a question last, or None."""
+        taken: list[Asked] = []
+
+        def decide() -> list[Record]:
+            taken[:] = [asked for asked in self._desk.out if asked.judge == judge and is_free(asked.run)]
+            return [TakenOver(asked.question, run) for asked in taken]
+
+        self._add(decide)
+        return [self._question(asked) for asked in taken]
 
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
@@ -205,6 +225,11 @@ class Study:
     def pause(self, paused: bool = True) -> None:
         """Give out no more questions; answers to those that are out still count. pause(False) opens it again."""
         self._add(lambda: [Paused(paused)] if paused != self._desk.paused else [])
+
+    @property
+    def storage(self) -> Storage:
+        """Where its records are."""
+        return self._storage
 
     @property
     def paused(self) -> bool:
@@ -313,6 +338,10 @@ class Study:
         if self._storage.keeps_snapshots and self._effort >= self._saved + SNAPSHOT:
             self._storage.save_snapshot(self.name, Snapshot(self._read, encode(self._desk, self._known)))
             self._saved = self._effort
+
+    def _prepared(self, asked: Asked, cases: Sequence[str], run: str | None) -> Asked:
+        case = draw_case(self.seed, asked.question, cases) if cases else None
+        return asked._replace(case=case, run=run)
 
     def _check_open(self, judge: str | None) -> None:
         if judge in self._desk.voided:
