@@ -142,6 +142,7 @@ class StudyExists(BadInput):
     """The name is taken."""
 
     def __init__(self, name: str) -> None:
+        self.name = name
         super().__init__(f"there is a study called {name!r} already; choose another name, or load_if_exists=True")
 
 
@@ -149,6 +150,7 @@ class StudyDiffers(BadInput):
     """A study of that name was created with something else."""
 
     def __init__(self, name: str, differences: list[str]) -> None:
+        self.name, self.differences = name, differences
         super().__init__(f"the study {name!r} exists and differs: {'; '.join(differences)}; choose another name")
 
 

@@ -20,3 +20,9 @@ MAP = typer.Option(
     help="Columns with other names, e.g. first=colA,second=colB,winner=colC; also outcome, loser, weight, judge, case.",
 )
 SKIP_BAD = typer.Option(False, "--skip-bad", help="Leave out rows that are not understood; else they are an error.")
+STORAGE = typer.Option(
+    "sqlite:///shortlist.db",
+    "--storage",
+    envvar="SHORTLIST_STORAGE",
+    help="Where studies are kept: sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
+)

@@ -41,6 +41,12 @@ class Crew:
         self._thread = threading.Thread(target=self._run, name="shortlist-crew", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self.under_way = 0
+        self._put = 0
+
+    @property
+    def calls(self) -> int:
+        """How many were started, and tries after the first."""
+        return self._put + self._costs.retries
 
     def __enter__(self) -> "Crew":
         self._thread.start()
@@ -55,6 +61,7 @@ class Crew:
     def put(self, asked: Asked) -> None:
         """Start a call."""
         self.under_way += 1
+        self._put += 1
         self._loop.call_soon_threadsafe(self._start, asked)
 
     def next(self, meanwhile: Callable[[], None]) -> Arrival:

@@ -48,6 +48,7 @@ def run_study(
     time_limit: float | None = 300.0,
     backoff: Backoff = Backoff(),
     resume: bool = True,
+    max_calls: int | None = None,
     progress: Progress | None = None,
     warn: Warn | None = None,
 ) -> StudyRun:
@@ -61,6 +62,7 @@ def run_study(
     book: where known answers are found and kept; left out, in the study's storage.
     retries, time_limit, backoff: for one call, the limit in seconds. What stays unclear or too slow is skipped.
     resume: first answer the questions that an earlier run with this judge left out, unless it is still at work.
+    max_calls: ask nothing new after so many calls; what is out may still take some more.
     progress: called with the run so far after every vote and skip.
     warn: called with each warning; left out, they are logged.
 
@@ -81,12 +83,14 @@ def run_study(
     kept = StudyBook(study) if book is None else book
     tray = Tray(study, judge.name, known, 2 if position == "both" else 1, kept, record)
     at_once = min(whole("workers", workers, 1), judge.at_once or workers)
+    if max_calls is not None:
+        whole("max_calls", max_calls, 1)
     with Shift(study) as shift:
         left_out = shift.take_over(judge.name) if resume else []
         for question in left_out:
             case_of(question, study.seed, known)
         with Crew(judge, patience, contents, record.costs) as crew:
-            _Run(study, judge.name, tuple(known or ()), shift, crew, tray, record, at_once).go(left_out)
+            _Run(study, judge.name, tuple(known or ()), shift, crew, tray, record, at_once, max_calls).go(left_out)
     return record.so_far()
 
 
@@ -124,7 +128,9 @@ class _Run:
         tray: Tray,
         record: Record,
         workers: int,
+        max_calls: int | None,
     ) -> None:
+        self._max_calls = max_calls
         self._study, self._judge, self._cases, self._shift = study, judge, cases, shift
         self._crew, self._tray, self._record, self._workers = crew, tray, record, workers
         self._left_out: deque[Question] = deque()
@@ -156,6 +162,10 @@ class _Run:
             self._call(self._receive(arrival))
 
     def _next_question(self) -> Question | None:
+        if self._max_calls is not None and self._crew.calls >= self._max_calls:
+            if not len(self._tray):
+                self._record.warn(f"the run ended without a verdict: it was to make {self._max_calls:,} calls at most")
+            return None
         if self._left_out:
             return self._left_out.popleft()
         try:

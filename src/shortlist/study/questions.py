@@ -79,6 +79,8 @@ def check_items(items: Any) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name:
             raise BadProblem(f"item {name!r} is no name; every item needs a string that is not empty")
+        if name != name.strip():
+            raise BadProblem(f"item {name!r} begins or ends with a blank, which vote files lose; take it away")
     doubled = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if doubled:
         raise BadProblem(f"items must differ; given more than once: {', '.join(doubled[:5])}")

@@ -33,7 +33,7 @@ from shortlist.study.codec import decode, encode
 from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
 from shortlist.study.dice import draw_case
 from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
-from shortlist.study.questions import Answer, Pairs, Question, check_items, check_pairs, outcome_told, question_id
+from shortlist.study.questions import Answer, Pairs, Question, check_pairs, outcome_told, question_id
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
@@ -57,7 +57,7 @@ class Study:
         storage: Storage | None = None,
     ) -> None:
         """The study of that name in the storage; left out, a new one in memory."""
-        self.items = check_items(items)
+        self.items = tuple(items)
         self.problem, self.seed, self.name = problem, seed, name
         self._number = {item: number for number, item in enumerate(self.items)}
         if storage is None:
