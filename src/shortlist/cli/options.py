@@ -26,3 +26,5 @@ STORAGE = typer.Option(
     envvar="SHORTLIST_STORAGE",
     help="Where studies are kept: sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
 )
+METHOD = typer.Option("bridge", help="How to ask: bridge, oracle-tracking, track-and-stop or uniform.")
+RULE = typer.Option(None, help="When to stop: edges, glr or posterior; left out, what goes with the method.")

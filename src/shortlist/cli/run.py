@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.options import FAMILY, JSON, MAP, SIGMA, STORAGE, FamilyName
+from shortlist.cli.options import FAMILY, JSON, MAP, METHOD, RULE, SIGMA, STORAGE, FamilyName
 from shortlist.cli.output import console, print_json
 from shortlist.cli.studies import new_study, show_study
 from shortlist.errors import BadJudge, JudgeFailed, NotInstalled
@@ -53,6 +53,8 @@ def run(
     workers: int = typer.Option(8, min=1, help="Questions to have out at once."),
     retries: int = typer.Option(3, min=0, help="Tries after the first, for one call."),
     time_limit: float = typer.Option(300.0, help="Seconds for one try."),
+    method: str = METHOD,
+    rule: str = RULE,
     family: FamilyName = FAMILY,
     sigma: float = SIGMA,
     seed: int = typer.Option(0, help="Of sides, cases and what is drawn."),
@@ -74,7 +76,7 @@ def run(
         raise BadJudge("--judge me answers at the keyboard and has no --json; leave one out")
     study = new_study(
         listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True, tolerance=tolerance,
-        max_votes=max_votes, family=family.value, sigma=sigma, allowed=allowed, seed=seed,
+        max_votes=max_votes, method=method, rule=rule, family=family.value, sigma=sigma, allowed=allowed, seed=seed,
     )  # fmt: skip
     title = f"{study.name} in {_place(storage)}: best {k} of {len(listed.names)}, error at most {delta:g}"
     if answering is None:

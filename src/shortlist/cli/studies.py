@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.options import FAMILY, JSON, MAP, SIGMA, SKIP_BAD, STORAGE, VOTES, FamilyName
+from shortlist.cli.options import FAMILY, JSON, MAP, METHOD, RULE, SIGMA, SKIP_BAD, STORAGE, VOTES, FamilyName
 from shortlist.cli.output import console, print_json
 from shortlist.cli.votes import load_votes
 from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
@@ -21,6 +21,8 @@ def create(
     delta: float = typer.Option(0.05, help="Allowed probability of a wrong answer."),
     tolerance: float = typer.Option(0.0, help="How much better an outsider may be, in win probability."),
     max_votes: int = typer.Option(None, help="End with the best answer so far after that many votes."),
+    method: str = METHOD,
+    rule: str = RULE,
     family: FamilyName = FAMILY,
     sigma: float = SIGMA,
     seed: int = typer.Option(0, help="Of sides and of what is drawn."),
@@ -32,7 +34,7 @@ def create(
 
     study = new_study(
         read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
-        family=family.value, sigma=sigma, seed=seed,
+        method=method, rule=rule, family=family.value, sigma=sigma, seed=seed,
     )  # fmt: skip
     show_study(study, as_json)
 
