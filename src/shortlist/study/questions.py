@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.errors import BadOutcome, BadProblem, UnknownItem, UnknownQuestion
 from shortlist.families import Family
-from shortlist.pairs import pair_number
+from shortlist.pairs import Floats, pair_number
 
 Pairs = Iterable[tuple[str, str]]
 
@@ -69,6 +69,17 @@ def _win(family: Family, question: Question, winner: str) -> float:
     if family.win is None:
         raise BadOutcome(f"the {family.name} family needs the measured difference, not a winner")
     return family.win if winner == question.first else float(family.flip(np.asarray(family.win)))
+
+
+def as_outcomes(values: Sequence[float]) -> Floats:
+    """Many outcomes as numbers; whether the family allows them is for it to say."""
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty((0, 0))
+    if numbers.ndim != 1:
+        raise BadOutcome("the outcomes are not a list of numbers; give one for each vote")
+    return numbers
 
 
 def check_items(items: Any) -> tuple[str, ...]:

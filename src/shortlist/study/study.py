@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
-import numpy as np
-
 from shortlist import loop
 from shortlist.certificates.posterior import chances
 from shortlist.certificates.verdict import Verdict, named
@@ -18,11 +16,11 @@ from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
     BadProblem,
+    BadVotes,
     LateAnswer,
     NothingToAsk,
     StudyDone,
     StudyPaused,
-    UnknownItem,
     UnknownQuestion,
     VoidJudge,
 )
@@ -33,7 +31,7 @@ from shortlist.study.codec import decode, encode
 from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
 from shortlist.study.dice import draw_case
 from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
-from shortlist.study.questions import Answer, Pairs, Question, check_pairs, outcome_told, question_id
+from shortlist.study.questions import Answer, Pairs, Question, as_outcomes, check_pairs, outcome_told, question_id
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
@@ -210,15 +208,16 @@ class Study:
         source: str = "",
     ) -> Verdict[str]:  # fmt: skip
         """Count votes from elsewhere, in their order. For each pair they must be complete: not picked by outcome."""
-        numbers = [[self._item_number(name) for name in side] for side in (first, second)]
-        values = np.asarray(outcome, dtype=np.float64)
-        judges = tuple(judge) if judge else (None,) * len(values)
-        if not len(numbers[0]) == len(numbers[1]) == len(values) == len(judges):
+        ones, others = self._item_numbers(first), self._item_numbers(second)
+        values, judges = as_outcomes(outcome), tuple(judge) if judge else (None,) * len(outcome)
+        if not len(ones) == len(others) == len(values) == len(judges):
             raise BadOutcome("first, second, outcome and judge must be of one length")
+        if any(i == j for i, j in zip(ones, others, strict=True)):
+            raise BadOutcome("a vote is between an item and itself; leave it out")
         self.problem.family.check(values)
         for voided in self._desk.voided.intersection(name for name in judges if name is not None):
             raise VoidJudge(voided)
-        votes = Imported(tuple(numbers[0]), tuple(numbers[1]), tuple(values.tolist()), judges, source)
+        votes = Imported(ones, others, tuple(values.tolist()), judges, source)
         self._add(lambda: [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)])
         return self.verdict
 
@@ -402,7 +401,8 @@ class Study:
     def _question(self, asked: Asked) -> Question:
         return question_of(asked, self.items)
 
-    def _item_number(self, name: str) -> int:
-        if name not in self._number:
-            raise UnknownItem(name)
-        return self._number[name]
+    def _item_numbers(self, names: Sequence[str]) -> tuple[int, ...]:
+        for name in names:
+            if not isinstance(name, str) or name not in self._number:
+                raise BadVotes(f"{name!r} is not an item of this study; leave its votes out")
+        return tuple(self._number[name] for name in names)
