@@ -64,6 +64,25 @@ def test_a_run_on_another_machine_is_given_up_after_a_while():
         assert shift.take_over("judge") == [question]
 
 
+def test_a_run_takes_over_from_one_that_ends_meanwhile(monkeypatch):
+    monkeypatch.setattr("shortlist.judges.shift.BEAT", 0.05)
+    monkeypatch.setattr("shortlist.judges.shift.GONE", 0.3)
+    study = new_study(max_votes=60, delta=1e-9)
+    away = "elsewhere 1 1 0"
+    study.ask(3, judge="judge", run=away)
+    study.storage.beat(study.name, away, time.time())
+    asked = []
+
+    def judge(first, second):
+        asked.append(first)
+        time.sleep(0.02)
+        return "first"
+
+    found = shortlist.run_study(study, judge, workers=2, warn=lambda text: None)
+    assert found.verdict.votes == len(asked) == 60
+    assert not study.out
+
+
 def test_two_runs_with_one_judge_do_not_do_the_work_twice(url):
     """The second starts while the first has questions out, and neither answers a question of the other."""
     create = {"storage": url, "name": "demo", "max_votes": 200, "delta": 1e-9}

@@ -90,7 +90,8 @@ def run_study(
         for question in left_out:
             case_of(question, study.seed, known)
         with Crew(judge, patience, contents, record.costs) as crew:
-            _Run(study, judge.name, tuple(known or ()), shift, crew, tray, record, at_once, max_calls).go(left_out)
+            parts = shift, crew, tray, record
+            _Run(study, judge.name, tuple(known or ()), *parts, at_once, max_calls, resume).go(left_out)
     return record.so_far()
 
 
@@ -129,8 +130,9 @@ class _Run:
         record: Record,
         workers: int,
         max_calls: int | None,
+        resume: bool,
     ) -> None:
-        self._max_calls = max_calls
+        self._max_calls, self._resume = max_calls, resume
         self._study, self._judge, self._cases, self._shift = study, judge, cases, shift
         self._crew, self._tray, self._record, self._workers = crew, tray, record, workers
         self._left_out: deque[Question] = deque()
@@ -149,7 +151,7 @@ class _Run:
 
     def _loop(self) -> None:
         while not self._study.verdict.done:
-            self._shift.beat()
+            self._look_around()
             arrival = self._crew.poll()
             if arrival is None:
                 question = self._next_question() if len(self._tray) < self._workers else None
@@ -158,8 +160,13 @@ class _Run:
                     continue
                 if not len(self._tray):
                     break
-                arrival = self._crew.next(self._shift.beat)
+                arrival = self._crew.next(self._look_around)
             self._call(self._receive(arrival))
+
+    def _look_around(self) -> None:
+        """Now and then: take over what a run that has ended meanwhile left out."""
+        if self._shift.beat() and self._resume:
+            self._left_out.extend(self._shift.take_over(self._judge))
 
     def _next_question(self) -> Question | None:
         if self._max_calls is not None and self._crew.calls >= self._max_calls:

@@ -10,9 +10,11 @@ import platform
 import time
 import uuid
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
+from shortlist.study.dice import digest
 from shortlist.study.questions import Question
 from shortlist.study.study import Study
 
@@ -39,12 +41,14 @@ class Shift:
         _here.discard(self.sign)
         self._study.storage.leave(self._study.name, self.sign)
 
-    def beat(self) -> None:
-        """Show that this run is alive, if it is time to."""
+    def beat(self) -> bool:
+        """Show that this run is alive, if it is time to: then look whether others still are."""
         now = time.time()
-        if not self._last <= now < self._last + BEAT:
-            self._study.storage.beat(self._study.name, self.sign, now)
-            self._last = now
+        if self._last <= now < self._last + BEAT:
+            return False
+        self._study.storage.beat(self._study.name, self.sign, now)
+        self._last = now
+        return True
 
     def take_over(self, judge: str) -> list[Question]:
         """The judge's open questions that no run is at work on."""
@@ -61,8 +65,9 @@ def _is_at_work(sign: str, seen: dict[str, float], now: float) -> bool:
     return sign in _here if int(pid) == os.getpid() else _started(int(pid)) == started
 
 
+@cache
 def _machine() -> str:
-    return f"{platform.node().replace(' ', '-')[:100]}-{uuid.getnode():x}"
+    return digest(platform.node(), uuid.getnode())
 
 
 def _started(pid: int) -> str:
