@@ -32,7 +32,7 @@ from shortlist.study import study as study_module
 from shortlist.study.codec import decode, encode
 from shortlist.study.engine import connect
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Skipped, TakenBack, TakenOver, Told, dump, load
-from shortlist.study.schema import records, snapshots, studies, tables, upgrade
+from shortlist.study.schema import HEAD, records, snapshots, studies, tables, upgrade
 from shortlist.study.sql import Database, close_databases, upgrade_storage
 from shortlist.study.storage import AnswerKey, Snapshot
 
@@ -388,17 +388,17 @@ def test_an_old_database_is_refused_until_upgraded_and_loses_nothing(url, tmp_pa
         for table in (studies, records, snapshots):
             rows = [{**row, **({"data": b64decode(row["data"])} if "data" in row else {})} for row in old[table.name]]
             connection.execute(insert(table), rows)
-    with pytest.raises(StorageOutdated, match="schema 0001, and this version needs 0002; run: shortlist storage"):
+    with pytest.raises(StorageOutdated, match=r"has schema 0001, and .* run: shortlist storage upgrade"):
         load_study("demo", url)
     command = [sys.executable, "-m", "shortlist", "storage", "upgrade", url, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert json.loads(done.stdout) == {"before": "0001", "after": "0002"}, done.stderr
+    assert json.loads(done.stdout) == {"before": "0001", "after": HEAD}, done.stderr
     study = load_study("demo", url)
     assert [list(row) for row in study.votes] == old["votes"]
     assert study.examine().error_bound == pytest.approx(old["error_bound"])
     assert len(study.out) == 3
     play(study, 5)
-    assert upgrade_storage(url) == ("0002", "0002")
+    assert upgrade_storage(url) == (HEAD, HEAD)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0009'"))
     engine.dispose()
@@ -416,4 +416,4 @@ def test_the_migrations_make_the_tables_that_are_used(url):
     with engine.connect() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), tables)
     engine.dispose()
-    assert [what for what in differences if "index" not in what[0]] == []
+    assert [what for what in differences if what[0] not in ("remove_table", "remove_index")] == []
