@@ -7,7 +7,7 @@ import sys
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -198,7 +198,7 @@ def _warn_of_others(study: Any, judge: str, display: Any) -> None:
         )
 
 
-def _leave(study: Any) -> None:
+def _leave(study: Any) -> NoReturn:
     print(f"stopped; all {study.verdict.votes:,} votes are saved. To go on:", file=sys.stderr)
     print(f"  {shlex.join(['shortlist', *sys.argv[1:]])}", file=sys.stderr)
     sys.exit(130)
