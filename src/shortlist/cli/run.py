@@ -2,21 +2,18 @@
 
 import re
 import shlex
-import shutil
 import sys
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
+from shortlist.cli.choice import ME, Choice, recorded_pairs
 from shortlist.cli.options import FAMILY, JSON, MAP, METHOD, RULE, SIGMA, STORAGE, FamilyName
 from shortlist.cli.output import console, print_json
 from shortlist.cli.studies import new_study, show_study
-from shortlist.errors import BadJudge, JudgeFailed, NotInstalled
-
-ME = "me"
+from shortlist.errors import BadJudge, JudgeFailed
 
 
 class Order(StrEnum):
@@ -64,14 +61,16 @@ def run(
 ) -> None:
     """Find the best k items with a judge. Saved at every vote: the same command again goes on."""
     from shortlist.cli.live import RunDisplay
+    from shortlist.families import make_family
     from shortlist.judges.cases import read_cases
     from shortlist.judges.items import read_items
     from shortlist.judges.runner import run_study
 
     listed = read_items(items)
     given = None if cases is None else read_cases(cases)
-    answering, allowed = _judge(judge, keep, judge_url, model, prompt, temperature, votes, columns, judge_name,
-                                family.value, sigma, listed.names, seed, given)  # fmt: skip
+    choice = Choice(judge, keep, judge_url, model, prompt, temperature, votes, columns, judge_name)
+    answering = choice.make(listed.names, given, make_family(family.value, sigma), seed)
+    allowed = None if votes is None else recorded_pairs(answering, len(listed.names))
     if answering is None and as_json:
         raise BadJudge("--judge me answers at the keyboard and has no --json; leave one out")
     study = new_study(
@@ -98,84 +97,6 @@ def run(
             display.__exit__(None, None, None)
             _leave(study)
     _show(study, found, as_json)
-
-
-def _judge(
-    command: str | None, keep: int | None, url: str | None, model: str | None, prompt: Path | None,
-    temperature: float | None, votes: Path | None, columns: list[str], name: str | None, family: str, sigma: float,
-    items: tuple[str, ...], seed: int, cases: Any,
-) -> tuple[Any, Any]:  # fmt: skip
-    """The judge, None for the person at the keyboard, and the pairs it can be asked about, None for all."""
-    if sum(given is not None for given in (command, url, votes)) != 1:
-        raise BadJudge('who judges? give one of --judge "COMMAND", --judge-url URL --model NAME, --votes FILE')
-    for option, value, belongs in (
-        ("--keep", keep, command), ("--model", model, url), ("--prompt", prompt, url),
-        ("--temperature", temperature, url), ("--map", columns or None, votes),
-    ):  # fmt: skip
-        if value is not None and belongs is None:
-            raise BadJudge(f"{option} is for another kind of judge; leave it out")
-    if votes is not None:
-        return _recorded(votes, columns, name, family, sigma, items, seed)
-    if command == ME:
-        return None, None
-    if command is not None:
-        return _program(command, keep, name), None
-    if model is None:
-        raise BadJudge("--judge-url needs a model; give --model NAME")
-    return _language_model(str(url), model, prompt, temperature, name, cases), None
-
-
-def _program(command: str, keep: int | None, name: str | None) -> Any:
-    from shortlist.judges.command import CommandJudge
-
-    judge = CommandJudge(command, name or "", keep is not None, keep or 1)
-    if shutil.which(judge.command[0]) is None:
-        raise BadJudge(f"there is no program {judge.command[0]!r}; give one that can be run, or its path")
-    return judge
-
-
-def _language_model(
-    url: str, model: str, prompt: Path | None, temperature: float | None, name: str | None, cases: Any
-) -> Any:
-    from shortlist.judges.endpoint import EndpointJudge
-    from shortlist.judges.judge import Asked
-    from shortlist.judges.prompt import write_prompt
-
-    if find_spec("httpx") is None:
-        raise NotInstalled("a language model as a judge", "httpx", "llm")
-    text = None if prompt is None else _read(prompt)
-    judge = EndpointJudge(url, model, text, temperature, name=name or "")
-    write_prompt(text, Asked(0, "", "", case=cases[0] if cases else None))  # does it show what it must?
-    return judge
-
-
-def _recorded(
-    path: Path, columns: list[str], name: str | None, family: str, sigma: float, items: tuple[str, ...], seed: int
-) -> tuple[Any, Any]:
-    from shortlist.cli.votes import load_votes
-    from shortlist.families import make_family
-    from shortlist.judges.recorded import RecordedJudge
-
-    speaks = make_family(family, sigma)
-    table = load_votes(path, speaks, columns, False)
-    if (table.weight != 1).any():
-        raise BadJudge(f"{path} counts votes in a weight column; a judge draws single votes")
-    rows = [
-        (table.items[i], table.items[j], value)
-        for i, j, value in zip(table.first.tolist(), table.second.tolist(), table.outcome.tolist(), strict=True)
-    ]
-    ours = [row for row in rows if row[0] in items and row[1] in items and row[0] != row[1]]
-    if not ours:
-        raise BadJudge(f"{path} has no votes between two of the items; are they called the same there?")
-    judge = RecordedJudge(*zip(*ours, strict=True), family=speaks, seed=seed, name=name or path.name)
-    return judge, sorted(judge.pairs)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as reason:
-        raise BadJudge(f"cannot read {path}: {getattr(reason, 'strerror', None) or reason}") from None
 
 
 def _name(items: Path) -> str:
