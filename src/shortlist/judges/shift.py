@@ -21,6 +21,8 @@ from shortlist.study.study import Study
 BEAT = 10.0  # seconds between signs of life
 GONE = 60.0  # seconds without one, after which a run on another machine is given up
 
+UNKNOWN = "?"  # where the start of a process cannot be read
+
 _numbers = itertools.count()
 _here: set[str] = set()  # the runs of this process
 
@@ -59,10 +61,13 @@ class Shift:
 def _is_at_work(sign: str, seen: dict[str, float], now: float) -> bool:
     if sign not in seen:
         return False
+    recent = now - seen[sign] < GONE
     machine, pid, started, _ = sign.split(" ")
     if machine != _machine():
-        return now - seen[sign] < GONE
-    return sign in _here if int(pid) == os.getpid() else _started(int(pid)) == started
+        return recent
+    if int(pid) == os.getpid():
+        return sign in _here
+    return _started(int(pid)) == started and (recent or started != UNKNOWN)
 
 
 @cache
@@ -74,12 +79,11 @@ def _started(pid: int) -> str:
     """When a process of this machine started, in its own count; "-" if it is not there."""
     with suppress(OSError):  # numbers of processes are used again, so being there is not enough
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    if os.name != "posix":
-        return "?"
     try:
-        os.kill(pid, 0)
+        if os.name == "posix":
+            os.kill(pid, 0)
     except ProcessLookupError:
         return "-"
     except PermissionError:
         pass
-    return "?"
+    return UNKNOWN
