@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from shortlist.simulation import simulate as simulate
     from shortlist.study.create import create_study as create_study
     from shortlist.study.create import load_study as load_study
-    from shortlist.study.study import Question as Question
+    from shortlist.study.questions import Question as Question
     from shortlist.study.study import Study as Study
 
 # Loaded on first use, so that importing the package, or asking the command for help, costs nothing.
@@ -61,7 +61,7 @@ _HOMES = {
     "MemoryBook": "judges.book",
     "OracleTracking": "rules.oracle_tracking",
     "Posterior": "certificates.posterior",
-    "Question": "study.study",
+    "Question": "study.questions",
     "Reading": "io.report",
     "RecordedJudge": "judges.recorded",
     "Reply": "judges.judge",

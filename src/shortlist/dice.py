@@ -1,9 +1,12 @@
 """Draws that can be repeated: the same words give the same number. Nothing here remembers what was drawn before."""
 
 import hashlib
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+
+Thing = TypeVar("Thing")
 
 
 class Dice(NamedTuple):
@@ -28,6 +31,11 @@ def digest(*words: object) -> str:
 def draw_number(below: int, *words: object) -> int:
     """A number from 0 to below - 1, all equally likely over the words."""
     return int.from_bytes(hashlib.blake2b(_written(words), digest_size=16).digest(), "big") % below
+
+
+def draw_case(seed: int, question: int, cases: Sequence[Thing]) -> Thing:
+    """The case of a question: a fair draw with replacement, the same whenever this is called again."""
+    return cases[draw_number(len(cases), "case", seed, question)]
 
 
 def _written(words: tuple[object, ...]) -> bytes:

@@ -124,10 +124,10 @@ class NothingToAsk(ShortlistError):
 
 
 class VoidJudge(ShortlistError):
-    """A question was wanted for a judge whose votes were voided."""
+    """A question was wanted for a judge whose votes were voided, or such votes were to be imported."""
 
     def __init__(self, judge: str) -> None:
-        super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else")
+        super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else, and import none of theirs")
 
 
 class UnknownStudy(BadInput):
@@ -142,6 +142,7 @@ class StudyExists(BadInput):
     """The name is taken."""
 
     def __init__(self, name: str) -> None:
+        self.name = name
         super().__init__(f"there is a study called {name!r} already; choose another name, or load_if_exists=True")
 
 
@@ -149,6 +150,7 @@ class StudyDiffers(BadInput):
     """A study of that name was created with something else."""
 
     def __init__(self, name: str, differences: list[str]) -> None:
+        self.name, self.differences = name, differences
         super().__init__(f"the study {name!r} exists and differs: {'; '.join(differences)}; choose another name")
 
 
@@ -167,9 +169,9 @@ class StorageOutdated(BadStorage):
     """A database made by another version."""
 
     def __init__(self, url: str, found: str | None, wanted: str) -> None:
-        super().__init__(
-            f"{url} has schema {found or 'none'}, and this version needs {wanted}; run: shortlist storage upgrade {url}"
-        )
+        newer = found is not None and found > wanted
+        remedy = "it was made by a newer shortlist; install that" if newer else f"run: shortlist storage upgrade {url}"
+        super().__init__(f"{url} has schema {found or 'none'}, and this version needs {wanted}; {remedy}")
 
 
 class JudgeFailed(ShortlistError):

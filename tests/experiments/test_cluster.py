@@ -83,6 +83,13 @@ def test_a_cluster_plays_what_this_machine_plays(cluster, tmp_path, tiny):
     assert len(log_lines(tmp_path)) == 20
 
 
+def under_way(cluster, tmp_path, long):
+    """One worker, and a run that has played something with it."""
+    worker, process = cluster.add(), on(cluster, long, tmp_path)
+    wait_for(lambda: lines_in(tmp_path) >= 1)
+    return worker, process
+
+
 def test_a_worker_that_is_killed_is_made_up_for(cluster, tmp_path, long):
     victim = cluster.add()
     cluster.add()
@@ -95,9 +102,7 @@ def test_a_worker_that_is_killed_is_made_up_for(cluster, tmp_path, long):
 
 
 def test_a_cluster_that_lost_all_its_workers_is_not_waited_for(cluster, tmp_path, long):
-    worker = cluster.add()
-    process = on(cluster, long, tmp_path)
-    wait_for(lambda: lines_in(tmp_path) >= 1)
+    worker, process = under_way(cluster, tmp_path, long)
     worker.send_signal(signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
@@ -106,9 +111,7 @@ def test_a_cluster_that_lost_all_its_workers_is_not_waited_for(cluster, tmp_path
 
 
 def test_ctrl_c_leaves_a_cluster_alone(cluster, tmp_path, long):
-    cluster.add()
-    process = on(cluster, long, tmp_path)
-    wait_for(lambda: lines_in(tmp_path) >= 1)
+    _, process = under_way(cluster, tmp_path, long)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -118,9 +121,7 @@ def test_ctrl_c_leaves_a_cluster_alone(cluster, tmp_path, long):
 
 
 def test_a_scheduler_that_dies_is_said_and_nothing_is_lost(cluster, tmp_path, long):
-    cluster.add()
-    process = on(cluster, long, tmp_path)
-    wait_for(lambda: lines_in(tmp_path) >= 1)
+    _, process = under_way(cluster, tmp_path, long)
     cluster.processes[0].kill()
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2

@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
+import psutil
 import pytest
 
 from .conftest import COMMAND, TINY, experiment, log_lines, results, wait_for
@@ -25,16 +25,13 @@ def lines_in(folder):
 
 
 def children_of(process):
-    found = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    if not found.exists():
-        pytest.skip("children are read from /proc")
-    return [int(child) for child in found.read_text().split()]
+    return psutil.Process(process.pid).children()
 
 
-def alive(pid):
+def alive(child):
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
+        return child.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 
@@ -94,8 +91,8 @@ def test_an_interruption_says_how_to_go_on(tmp_path, order):
 def test_a_killed_worker_process_is_said_in_one_line(tmp_path):
     process = start(tmp_path)
     wait_for(lambda: lines_in(tmp_path) >= 1)
-    worker = next(pid for pid in children_of(process) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
-    os.kill(worker, signal.SIGKILL)
+    worker = next(child for child in children_of(process) if any("spawn_main" in word for word in child.cmdline()))
+    worker.kill()
     _, said = process.communicate(timeout=30)
     assert process.returncode == 2
     assert "was killed; the finished runs are saved" in said

@@ -4,8 +4,9 @@ import pytest
 from scipy.stats import chisquare, fisher_exact
 
 import shortlist
+from shortlist.dice import draw_case
 from shortlist.errors import BadCases
-from shortlist.judges.cases import check_cases, draw_case, read_cases
+from shortlist.judges.cases import check_cases, read_cases
 from tests.judges.world import ITEMS
 
 

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 
 import shortlist
 from shortlist.errors import BadInput, JudgeFailed
-from shortlist.judges.book import AnswerKey
+from shortlist.study.storage import AnswerKey
 from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy, told
 
 CASES = [f"case {number}" for number in range(40)]
@@ -359,7 +359,8 @@ def test_without_cases_nothing_is_reused():
 
 def test_cases_can_be_told_from_the_study_alone():
     """What a case was is not written down: seed and question say it."""
-    from shortlist.judges.cases import check_cases, draw_case
+    from shortlist.dice import draw_case
+    from shortlist.judges.cases import check_cases
 
     seen, study = {}, new_study(max_votes=30, seed=5)
     judge = shortlist.CallableJudge(lambda asked: seen.setdefault(asked.id, asked.case) and "first", record=True)

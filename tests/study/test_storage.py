@@ -1,11 +1,17 @@
 """One contract for every storage, and studies that live in one."""
 
 import json
+import subprocess
+import sys
 import time
+from base64 import b64decode
+from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, text
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import insert, text
 
 from shortlist import create_study, load_study
 from shortlist.errors import (
@@ -24,14 +30,17 @@ from shortlist.errors import (
 from shortlist.rules.oracle_tracking import OracleTracking
 from shortlist.study import study as study_module
 from shortlist.study.codec import decode, encode
-from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Skipped, TakenBack, Told, dump, load
+from shortlist.study.engine import connect
+from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Skipped, TakenBack, TakenOver, Told, dump, load
+from shortlist.study.schema import HEAD, records, snapshots, studies, tables, upgrade
 from shortlist.study.sql import Database, close_databases, upgrade_storage
-from shortlist.study.storage import Snapshot
+from shortlist.study.storage import AnswerKey, Snapshot
 
 RECORDS = [
-    Asked(0, 3, 1, 0.25, "ann", "case 7", 1e9), Told(0, 1.0), Asked(1, 0, 2, -1.5), Skipped(1, "no idea"), Late(1, 0.5),
+    Asked(0, 3, 1, 0.25, "ann", "case 7", 1e9, "me"), Told(0, 1.0), Asked(1, 0, 2, -1.5), Skipped(1, "no idea"),
+    Late(1, 0.5),
     TakenBack((Cast(0, 3, 1, 1.0, 0.25),), "ann"), Imported((0, 1), (1, 2), (1.0, 0.5), ("bob", None), "votes.csv"),
-    Paused(True),
+    Paused(True), TakenOver(1, "you"),
 ]  # fmt: skip
 THETA = {"a": 2.0, "b": 1.0, "c": 0.0, "d": -1.0}
 OPTIONS = {"k": 2, "delta": 0.05, "seed": 5}
@@ -78,7 +87,7 @@ def test_records_are_kept_in_order_and_found_by_question(storage):
     assert [entry.record for entry in entries] == RECORDS
     assert [entry.number for entry in entries] == list(range(len(RECORDS)))
     assert all(before - 1 <= entry.at <= time.time() + 1 for entry in entries)
-    assert [entry.record for entry in storage.of_question("a", 1)] == [RECORDS[2], RECORDS[3], RECORDS[4]]
+    assert [entry.record for entry in storage.of_question("a", 1)] == [*RECORDS[2:5], RECORDS[8]]
     assert storage.since("a", 6) == entries[6:]
     assert storage.since("b", 0) == []
     assert storage.names() == ["a", "b"]
@@ -257,6 +266,33 @@ def test_imported_votes_count(storage):
     assert sum(isinstance(entry.record, Imported) for entry in study.entries) == 2
 
 
+def test_voiding_a_judge_takes_back_their_imported_votes(storage):
+    """Judge x votes for a and against d, y the other way round. Without x, what x proved is gone and what x spoke
+    against stays."""
+    study = new_study(storage, delta=1e-9)
+    play(study, 5)
+    sides = {"x": ("a", "d"), "y": ("d", "a")}
+    judges = ["x" if number % 3 else "y" for number in range(2500)]
+    first, second = zip(*(sides[judge] for judge in judges), strict=True)
+    study.import_votes(first, second, [1.0] * len(judges), judges)
+    play(study, 5)
+    before = study._desk.ahead.facts.ledger.accounts()
+    assert study.verdict.votes == 2510
+    study.void("x")
+    assert study.verdict.votes == 2510 - judges.count("x")
+    after = study._desk.ahead.facts.ledger.accounts()
+    assert np.all(after.wealth <= before.wealth + 1e-9)
+    pro = (after.source == 0) & (after.target == 3)
+    assert before.wealth[pro] > 100
+    assert after.wealth[pro] < 0
+    assert {row[3] for row in study.votes} == {"y", "ann", "bob"}
+    assert len(study.votes) == study.verdict.votes
+    with pytest.raises(VoidJudge, match="import none"):
+        study.import_votes(["a"], ["b"], [1.0], ["x"])
+    study.void("x")
+    assert study.verdict.votes == len(study.votes)
+
+
 def test_a_study_of_the_same_name_must_be_the_same(url):
     study = new_study(url)
     play(study, 3)
@@ -298,16 +334,86 @@ def test_what_cannot_be_stored_is_refused(sqlite_url, tmp_path):
         assert "secret" not in str(caught.value)
 
 
-def test_a_database_of_another_version_is_refused_until_upgraded(url):
-    new_study(url)
-    close_databases()
-    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+def test_the_first_answer_stays(storage):
+    storage.create("a", "{}")
+    storage.create("b", "{}")
+    key = AnswerKey("j" * 5000, "c" * 5000, "x" * 5000, "y")
+    others = [key._replace(judge="k"), key._replace(case=None, question=3), key._replace(first="y", second="x" * 5000)]
+    assert storage.known_answer("a", key) is None
+    assert storage.keep_answer("a", key, 0.25) == 0.25
+    assert storage.keep_answer("a", key, 0.75) == 0.25
+    assert storage.known_answer("a", key) == 0.25
+    assert storage.known_answer("b", key) is None
+    assert [storage.known_answer("a", other) for other in others] == [None] * 3
+    for place, other in enumerate(others):
+        assert storage.keep_answer("a", other, place) == place
+    with pytest.raises(UnknownStudy):
+        storage.keep_answer("c", key, 1.0)
+
+
+def test_runs_show_that_they_are_at_work(storage):
+    storage.create("a", "{}")
+    storage.create("b", "{}")
+    storage.beat("a", "one", 10.0)
+    storage.beat("a", "two", 20.0)
+    storage.beat("a", "one", 30.0)
+    assert storage.beats("a") == {"one": 30.0, "two": 20.0}
+    storage.leave("a", "one")
+    storage.leave("a", "nobody")
+    assert storage.beats("a") == {"two": 20.0}
+    assert storage.beats("b") == {}
+
+
+def test_a_question_keeps_its_case_and_can_be_taken_over(storage):
+    study = new_study(storage)
+    cases = ["c1", "c2", "c3"]
+    questions = study.ask(30, judge="ann", cases=cases, run="one")
+    assert {question.case for question in questions} == set(cases)
+    if storage.keeps_snapshots:
+        study = load_study("demo", storage)
+    assert study.out == questions
+    assert study.take_over("bob", "two", lambda run: True) == []
+    assert study.take_over("ann", "two", lambda run: run != "one") == []
+    assert study.take_over("ann", "two", lambda run: run == "one") == questions
+    assert study.take_over("ann", "three", lambda run: run == "one") == []
+    study.tell(questions[0], 1.0)
+    assert study.history[0].question == questions[0]
+
+
+def test_an_old_database_is_refused_until_upgraded_and_loses_nothing(url, tmp_path):
+    old = json.loads((Path(__file__).parents[1] / "data" / "schema_0001.json").read_text())
+    engine = connect(url)
+    upgrade(engine, "0001")
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
-    with pytest.raises(StorageOutdated, match="shortlist storage upgrade"):
+        for table in (studies, records, snapshots):
+            rows = [{**row, **({"data": b64decode(row["data"])} if "data" in row else {})} for row in old[table.name]]
+            connection.execute(insert(table), rows)
+    with pytest.raises(StorageOutdated, match=r"has schema 0001, and .* run: shortlist storage upgrade"):
         load_study("demo", url)
+    command = [sys.executable, "-m", "shortlist", "storage", "upgrade", url, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout) == {"before": "0001", "after": HEAD}, done.stderr
+    study = load_study("demo", url)
+    assert [list(row) for row in study.votes] == old["votes"]
+    assert study.examine().error_bound == pytest.approx(old["error_bound"])
+    assert len(study.out) == 3
+    play(study, 5)
+    assert upgrade_storage(url) == (HEAD, HEAD)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0009'"))
     engine.dispose()
-    assert upgrade_storage(url) == ("0001", "0001")
-    load_study("demo", url)
+    close_databases()
+    for use in (lambda: load_study("demo", url), lambda: upgrade_storage(url)):
+        with pytest.raises(StorageOutdated, match="made by a newer shortlist"):
+            use()
+    with pytest.raises(BadStorage, match="there is no storage"):
+        upgrade_storage(f"sqlite:///{tmp_path / 'nothing.db'}")
+
+
+def test_the_migrations_make_the_tables_that_are_used(url):
+    Database(url).close()
+    engine = connect(url)
+    with engine.connect() as connection:
+        differences = compare_metadata(MigrationContext.configure(connection), tables)
+    engine.dispose()
+    assert [what for what in differences if what[0] not in ("remove_table", "remove_index")] == []

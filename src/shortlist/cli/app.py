@@ -7,6 +7,8 @@ import typer
 from shortlist import __version__
 from shortlist.cli import commands, experiment, studies
 from shortlist.cli.demo import demo
+from shortlist.cli.judge import judge
+from shortlist.cli.run import run
 from shortlist.cli.votes import votes
 from shortlist.errors import ShortlistError
 
@@ -17,6 +19,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(run)
+app.command()(judge)
 app.command()(commands.certify)
 app.command()(commands.oracle)
 app.command()(commands.simulate)

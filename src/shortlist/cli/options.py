@@ -20,3 +20,11 @@ MAP = typer.Option(
     help="Columns with other names, e.g. first=colA,second=colB,winner=colC; also outcome, loser, weight, judge, case.",
 )
 SKIP_BAD = typer.Option(False, "--skip-bad", help="Leave out rows that are not understood; else they are an error.")
+STORAGE = typer.Option(
+    "sqlite:///shortlist.db",
+    "--storage",
+    envvar="SHORTLIST_STORAGE",
+    help="Where studies are kept: sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
+)
+METHOD = typer.Option("bridge", help="How to ask: bridge, oracle-tracking, track-and-stop or uniform.")
+RULE = typer.Option(None, help="When to stop: edges, glr or posterior; left out, what goes with the method.")

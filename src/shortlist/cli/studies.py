@@ -6,27 +6,23 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.options import FAMILY, JSON, MAP, SIGMA, SKIP_BAD, VOTES, FamilyName
+from shortlist.cli.options import FAMILY, JSON, MAP, METHOD, RULE, SIGMA, SKIP_BAD, STORAGE, VOTES, FamilyName
 from shortlist.cli.output import console, print_json
 from shortlist.cli.votes import load_votes
-from shortlist.errors import BadProblem, BadVotes
+from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
 
 NAME = typer.Argument(..., help="The study's name.")
-STORAGE = typer.Option(
-    "sqlite:///shortlist.db",
-    "--storage",
-    envvar="SHORTLIST_STORAGE",
-    help="Where studies are kept: sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
-)
 
 
 def create(
-    items: Path = typer.Argument(..., help="Text file with one item a line."),
+    items: Path = typer.Argument(..., help="Text file with an item a line; CSV, TSV or JSON lines; or a folder."),
     name: str = typer.Option(..., help="What to find the study by."),
     k: int = typer.Option(..., "-k", help="How many items are wanted."),
     delta: float = typer.Option(0.05, help="Allowed probability of a wrong answer."),
     tolerance: float = typer.Option(0.0, help="How much better an outsider may be, in win probability."),
     max_votes: int = typer.Option(None, help="End with the best answer so far after that many votes."),
+    method: str = METHOD,
+    rule: str = RULE,
     family: FamilyName = FAMILY,
     sigma: float = SIGMA,
     seed: int = typer.Option(0, help="Of sides and of what is drawn."),
@@ -34,27 +30,33 @@ def create(
     as_json: bool = JSON,
 ) -> None:
     """Create a study, to be asked and told."""
+    from shortlist.judges.items import read_items
+
+    study = new_study(
+        read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
+        method=method, rule=rule, family=family.value, sigma=sigma, seed=seed,
+    )  # fmt: skip
+    show_study(study, as_json)
+
+
+def new_study(*arguments: Any, **options: Any) -> Any:
+    """`create_study`, with words for the command line where the name is taken."""
     from shortlist.study.create import create_study
 
-    study = create_study(
-        read_items(items), k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
-        family=family.value, sigma=sigma, seed=seed,
-    )  # fmt: skip
-    _show(study, as_json)
-
-
-def read_items(path: Path) -> list[str]:
-    """The lines of a file that are not empty."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as reason:
-        raise BadProblem(f"cannot read {path}: {getattr(reason, 'strerror', None) or reason}") from None
-    return [line.strip() for line in lines if line.strip()]
+        return create_study(*arguments, **options)
+    except StudyExists as taken:
+        raise BadProblem(f"there is a study called {taken.name!r} already; choose another --name") from None
+    except StudyDiffers as other:
+        raise BadProblem(
+            f"there is a study called {other.name!r} already, and {'; '.join(other.differences)}; "
+            "give the same items and options to go on with it, or another --name"
+        ) from None
 
 
 def status(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> None:
     """Where a study stands: the verdict, its guarantee, who is in, out and undecided."""
-    _show(_load(name, storage), as_json)
+    show_study(_load(name, storage), as_json)
 
 
 def ask(
@@ -87,7 +89,7 @@ def tell(
     """Answer a question."""
     study = _load(name, storage)
     tell_answer(study, question, answer)
-    _show(study, as_json)
+    show_study(study, as_json)
 
 
 def tell_answer(study: Any, question: int, answer: str) -> None:
@@ -124,13 +126,14 @@ def import_votes(
         raise BadVotes(f"{votes} counts votes in a weight column; a study takes single votes")
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
     study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)
-    _show(study, as_json)
+    show_study(study, as_json)
 
 
 def export(
     name: str = NAME,
     votes: Path = typer.Argument(..., help="File to write: .csv, .tsv, .jsonl, .json or .parquet."),
     storage: str = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Write all votes that count to a file, in the order they were given."""
     from shortlist.io.table import make_table
@@ -141,6 +144,8 @@ def export(
         raise BadVotes(f"the study {name!r} has no votes yet")
     first, second, outcome, judge = zip(*rows, strict=True)
     write_votes(votes, make_table(first, second, outcome, judge=judge))
+    if as_json:
+        return print_json({"votes": len(rows), "file": str(votes)})
     console().print(f"{len(rows):,} votes written to {votes}")
 
 
@@ -148,11 +153,15 @@ storage_app = typer.Typer(no_args_is_help=True, help="Look after a storage.")
 
 
 @storage_app.command()
-def upgrade(url: str = typer.Argument(..., help="sqlite:///FILE or postgresql://USER@HOST/DATABASE.")) -> None:
+def upgrade(
+    url: str = typer.Argument(..., help="sqlite:///FILE or postgresql://USER@HOST/DATABASE."), as_json: bool = JSON
+) -> None:
     """Bring a database's tables to this version."""
     from shortlist.study.sql import upgrade_storage
 
     before, after = upgrade_storage(url)
+    if as_json:
+        return print_json({"before": before, "after": after})
     console().print(f"schema {before or 'none'} -> {after}")
 
 
@@ -171,7 +180,8 @@ def _load(name: str, storage: str) -> Any:
     return load_study(name, storage)
 
 
-def _show(study: Any, as_json: bool) -> None:
+def show_study(study: Any, as_json: bool) -> None:
+    """Where a study stands."""
     verdict, utilities, chances = study.examine(), study.utilities, study.chances()
     if as_json:
         state = {"name": study.name, "paused": study.paused, "out": len(study.out), "advice": study.advice}

@@ -1,32 +1,27 @@
 """Answers that are known already, so that nobody pays for them twice.
 
-Only answers on a case are kept. A case is drawn anew for every question, so a known answer to the drawn case is as
-good a vote as a new one; without cases it would be the same vote again.
+An answer on a case is kept for all questions that draw it. A case is drawn anew for every question, so a known answer
+to the drawn case is as good a vote as a new one; without cases it would be the same vote again, and is kept only for
+the question it answers.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-
-class AnswerKey(NamedTuple):
-    """Who was asked about what, in which order."""
-
-    judge: str
-    case: str  # its id
-    first: str
-    second: str
+from shortlist.study.storage import AnswerKey
+from shortlist.study.study import Study
 
 
 class AnswerBook(Protocol):
     """Where known answers are kept; outcomes are seen from the key's first item. Used from one thread."""
 
     def find(self, key: AnswerKey) -> float | None: ...
-    def add(self, key: AnswerKey, outcome: float) -> None:
-        """Keep an answer. The first one stays: a second one to the same key changes nothing."""
+    def add(self, key: AnswerKey, outcome: float) -> float:
+        """Keep an answer, and give back the one that stands: the first. A second one changes nothing."""
         ...
 
 
 class MemoryBook:
-    """An answer book for as long as the program runs."""
+    """An answer book for as long as the program runs, which studies may share."""
 
     def __init__(self) -> None:
         self._answers: dict[AnswerKey, float] = {}
@@ -37,5 +32,25 @@ class MemoryBook:
     def find(self, key: AnswerKey) -> float | None:
         return self._answers.get(key)
 
-    def add(self, key: AnswerKey, outcome: float) -> None:
-        self._answers.setdefault(key, outcome)
+    def add(self, key: AnswerKey, outcome: float) -> float:
+        return self._answers.setdefault(key, outcome)
+
+
+class StudyBook:
+    """The answer book in a study's storage. An answer stands there for all processes as soon as `add` returns."""
+
+    def __init__(self, study: Study) -> None:
+        self._storage, self._study = study.storage, study.name
+        self._read: dict[AnswerKey, float] = {}
+
+    def find(self, key: AnswerKey) -> float | None:
+        if key not in self._read:
+            known = self._storage.known_answer(self._study, key)
+            if known is None:
+                return None
+            self._read[key] = known
+        return self._read[key]
+
+    def add(self, key: AnswerKey, outcome: float) -> float:
+        self._read[key] = self._storage.keep_answer(self._study, key, outcome)
+        return self._read[key]

@@ -6,13 +6,14 @@ perhaps `id`. A case without an id gets one made from its text, so that it keeps
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shortlist.dice import digest, draw_number
+from shortlist.dice import digest, draw_case
 from shortlist.errors import BadCases
 from shortlist.judges.judge import Case
+from shortlist.study.questions import Question
 
 
 def read_cases(path: str | Path) -> tuple[Case, ...]:
@@ -50,9 +51,16 @@ def check_cases(cases: Iterable[Case | str]) -> tuple[Case, ...]:
     return made
 
 
-def draw_case(seed: int, question: int, cases: Sequence[Case]) -> Case:
-    """The case of a question: a fair draw with replacement, the same whenever this is called again."""
-    return cases[draw_number(len(cases), "case", seed, question)]
+def case_of(question: Question, seed: int, cases: Mapping[str, Case] | None) -> Case | None:
+    """The case that a question drew when it was asked. One that was asked without any draws now."""
+    if question.case is None:
+        return None if cases is None else draw_case(seed, question.id, list(cases.values()))
+    if cases is None or question.case not in cases:
+        raise BadCases(
+            f"question {question.id} is out on case {question.case!r}, which is not given; "
+            "give the cases it was asked with, or skip it"
+        )
+    return cases[question.case]
 
 
 def _text_lines(file: Iterable[str]) -> Iterator[tuple[int, Case]]:

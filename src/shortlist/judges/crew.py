@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -40,6 +41,12 @@ class Crew:
         self._thread = threading.Thread(target=self._run, name="shortlist-crew", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self.under_way = 0
+        self._put = 0
+
+    @property
+    def calls(self) -> int:
+        """How many were started, and tries after the first."""
+        return self._put + self._costs.retries
 
     def __enter__(self) -> "Crew":
         self._thread.start()
@@ -54,11 +61,13 @@ class Crew:
     def put(self, asked: Asked) -> None:
         """Start a call."""
         self.under_way += 1
+        self._put += 1
         self._loop.call_soon_threadsafe(self._start, asked)
 
-    def next(self) -> Arrival:
-        """The next call that finishes, however long that takes."""
+    def next(self, meanwhile: Callable[[], None]) -> Arrival:
+        """The next call that finishes, however long that takes; `meanwhile` is called now and then."""
         while True:
+            meanwhile()
             arrival = self.poll(HEARTBEAT)
             if arrival is not None:
                 return arrival

@@ -15,17 +15,19 @@ from typing import Any, Literal, get_args
 from shortlist.certificates.verdict import Verdict
 from shortlist.checks import whole
 from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, StudyDone
-from shortlist.judges.book import AnswerBook, MemoryBook
+from shortlist.judges.book import AnswerBook, StudyBook
 from shortlist.judges.callables import CallableJudge, as_judge
-from shortlist.judges.cases import check_cases
+from shortlist.judges.cases import case_of, check_cases
 from shortlist.judges.contents import Contents, check_contents
 from shortlist.judges.crew import Arrival, Crew
 from shortlist.judges.judge import Asked, Case, Judge
 from shortlist.judges.patience import Backoff, Patience
 from shortlist.judges.record import Progress, Record, StudyRun, Warn
+from shortlist.judges.shift import Shift
 from shortlist.judges.tray import Tray
 from shortlist.study.create import create_study
-from shortlist.study.study import Question, Study
+from shortlist.study.questions import Question
+from shortlist.study.study import Study
 
 Position = Literal["random", "both"]
 GRACE = 5.0  # seconds that calls under way have to arrive after a judge has failed
@@ -46,6 +48,7 @@ def run_study(
     time_limit: float | None = 300.0,
     backoff: Backoff = Backoff(),
     resume: bool = True,
+    max_calls: int | None = None,
     progress: Progress | None = None,
     warn: Warn | None = None,
 ) -> StudyRun:
@@ -56,9 +59,10 @@ def run_study(
     position: "random" shows the sides by the study's fair coin. "both" asks each question in both orders and tells the
         mean as one vote: the two answers come from one judge about one case, so counting both would count an opinion
         twice. A judge who only looks at positions then ties every question.
-    book: answers known from earlier runs; used and filled only where there are cases.
+    book: where known answers are found and kept; left out, in the study's storage.
     retries, time_limit, backoff: for one call, the limit in seconds. What stays unclear or too slow is skipped.
-    resume: first answer the questions that an earlier run with this judge left out.
+    resume: first answer the questions that an earlier run with this judge left out, unless it is still at work.
+    max_calls: ask nothing new after so many calls; what is out may still take some more.
     progress: called with the run so far after every vote and skip.
     warn: called with each warning; left out, they are logged.
 
@@ -75,11 +79,19 @@ def run_study(
     record = Record(study, judge.name, progress, warn)
     if listed is not None and len(listed) < FEW_CASES:
         record.warn(f"there are only {len(listed)} cases; the verdict speaks of these and of no others")
-    kept = MemoryBook() if book is None else book
-    tray = Tray(study, judge.name, listed, 2 if position == "both" else 1, kept, record)
+    known = None if listed is None else {case.id: case for case in listed}
+    kept = StudyBook(study) if book is None else book
+    tray = Tray(study, judge.name, known, 2 if position == "both" else 1, kept, record)
     at_once = min(whole("workers", workers, 1), judge.at_once or workers)
-    with Crew(judge, patience, contents, record.costs) as crew:
-        _Run(study, judge.name, crew, tray, record, at_once).go(resume)
+    if max_calls is not None:
+        whole("max_calls", max_calls, 1)
+    with Shift(study) as shift:
+        left_out = shift.take_over(judge.name) if resume else []
+        for question in left_out:
+            case_of(question, study.seed, known)
+        with Crew(judge, patience, contents, record.costs) as crew:
+            parts = shift, crew, tray, record
+            _Run(study, judge.name, tuple(known or ()), *parts, at_once, max_calls, resume).go(left_out)
     return record.so_far()
 
 
@@ -107,14 +119,26 @@ def find_top(
 class _Run:
     """The loop: ask, wait, tell."""
 
-    def __init__(self, study: Study, judge: str, crew: Crew, tray: Tray, record: Record, workers: int) -> None:
-        self._study, self._judge, self._crew, self._tray = study, judge, crew, tray
-        self._record, self._workers = record, workers
+    def __init__(
+        self,
+        study: Study,
+        judge: str,
+        cases: Sequence[str],
+        shift: Shift,
+        crew: Crew,
+        tray: Tray,
+        record: Record,
+        workers: int,
+        max_calls: int | None,
+        resume: bool,
+    ) -> None:
+        self._max_calls, self._resume = max_calls, resume
+        self._study, self._judge, self._cases, self._shift = study, judge, cases, shift
+        self._crew, self._tray, self._record, self._workers = crew, tray, record, workers
         self._left_out: deque[Question] = deque()
 
-    def go(self, resume: bool) -> None:
-        if resume:
-            self._left_out.extend(question for question in self._study.out if question.judge == self._judge)
+    def go(self, left_out: Iterable[Question]) -> None:
+        self._left_out.extend(left_out)
         try:
             self._loop()
         except JudgeFailed as failure:
@@ -127,6 +151,7 @@ class _Run:
 
     def _loop(self) -> None:
         while not self._study.verdict.done:
+            self._look_around()
             arrival = self._crew.poll()
             if arrival is None:
                 question = self._next_question() if len(self._tray) < self._workers else None
@@ -135,14 +160,23 @@ class _Run:
                     continue
                 if not len(self._tray):
                     break
-                arrival = self._crew.next()
+                arrival = self._crew.next(self._look_around)
             self._call(self._receive(arrival))
 
+    def _look_around(self) -> None:
+        """Now and then: take over what a run that has ended meanwhile left out."""
+        if self._shift.beat() and self._resume:
+            self._left_out.extend(self._shift.take_over(self._judge))
+
     def _next_question(self) -> Question | None:
+        if self._max_calls is not None and self._crew.calls >= self._max_calls:
+            if not len(self._tray):
+                self._record.warn(f"the run ended without a verdict: it was to make {self._max_calls:,} calls at most")
+            return None
         if self._left_out:
             return self._left_out.popleft()
         try:
-            return self._study.ask(judge=self._judge)
+            return self._study.ask(judge=self._judge, cases=self._cases, run=self._shift.sign)
         except NothingToAsk as reason:
             if not len(self._tray):
                 self._record.warn(f"the run ended without a verdict: {reason}")

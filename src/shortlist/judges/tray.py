@@ -3,17 +3,19 @@
 Knows the study and the answer book, but not how calls are made: it says which to make next.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, UnknownItem
-from shortlist.judges.book import AnswerBook, AnswerKey
-from shortlist.judges.cases import draw_case
+from shortlist.judges.book import AnswerBook
+from shortlist.judges.cases import case_of
 from shortlist.judges.freshness import Freshness
 from shortlist.judges.judge import Asked, Case, Skip, outcome_of, turn
 from shortlist.judges.record import Record
-from shortlist.study.study import Question, Study
+from shortlist.study.questions import Question
+from shortlist.study.storage import AnswerKey
+from shortlist.study.study import Study
 
 
 @dataclass
@@ -36,13 +38,19 @@ class Tray:
     """`orders` is 1, or 2 to ask every question in both orders and tell the mean."""
 
     def __init__(
-        self, study: Study, judge: str, cases: Sequence[Case] | None, orders: int, book: AnswerBook, record: Record
+        self,
+        study: Study,
+        judge: str,
+        cases: Mapping[str, Case] | None,
+        orders: int,
+        book: AnswerBook,
+        record: Record,
     ) -> None:
         self._study, self._judge, self._cases, self._orders = study, judge, cases, orders
         self._book, self._record, self._family = book, record, study.problem.family
         self._freshness = Freshness(judge, len(study.items))
         self._open: dict[int, Pending] = {}
-        self._waiting: dict[Hashable, list[Pending]] = {}  # for a call that is under way
+        self._waiting: dict[AnswerKey, list[Pending]] = {}  # for a call that is under way
         self.skips_in_a_row = 0
 
     def __len__(self) -> int:
@@ -50,8 +58,7 @@ class Tray:
 
     def take(self, question: Question) -> list[Asked]:
         """Take a question in; returns the calls to make now, none if its answer is known."""
-        case = None if self._cases is None else draw_case(self._study.seed, question.id, self._cases)
-        pending = self._open[question.id] = Pending(question, case)
+        pending = self._open[question.id] = Pending(question, case_of(question, self._study.seed, self._cases))
         return self._go_on(pending)
 
     def answer(self, asked: Asked, answer: Any) -> list[Asked]:
@@ -65,7 +72,7 @@ class Tray:
             message = f"the judge answered {answer!r} on {asked}: {reason}"
             self.give_up(asked, message)
             raise JudgeFailed(message) from None
-        self._learn(asked, outcome)
+        outcome = self._learn(asked, outcome)
         waiting = self._waiting.pop(self._key(asked))
         self._record.costs.saved += len(waiting) - 1
         for pending in waiting:
@@ -89,7 +96,7 @@ class Tray:
         while len(pending.outcomes) < self._orders:
             asked = pending.next_call()
             key = self._key(asked)
-            known = self._book.find(key) if isinstance(key, AnswerKey) else None
+            known = self._book.find(key) if self._keeps(key) else None
             if known is None:
                 self._waiting.setdefault(key, []).append(pending)
                 return [asked] if len(self._waiting[key]) == 1 else []
@@ -98,21 +105,25 @@ class Tray:
         self._vote(pending)
         return []
 
-    def _key(self, asked: Asked) -> Hashable:
-        """Calls with the same key get the same answer: never without cases."""
-        if asked.case is None:
-            return asked.call
-        return AnswerKey(self._judge, asked.case.id, asked.first, asked.second)
+    def _key(self, asked: Asked) -> AnswerKey:
+        """Calls with the same key get the same answer: without cases, never those of two questions."""
+        case, question = (None, asked.id) if asked.case is None else (asked.case.id, None)
+        return AnswerKey(self._judge, case, asked.first, asked.second, question)
 
-    def _learn(self, asked: Asked, outcome: float) -> None:
-        self._record.stats = self._record.stats.after(outcome, self._family.tie)
+    def _keeps(self, key: AnswerKey) -> bool:
+        """One answer to a question without a case is told at once; the first of two has to wait for the other."""
+        return key.case is not None or self._orders > 1
+
+    def _learn(self, asked: Asked, outcome: float) -> float:
+        """Write the answer down before anything else can go wrong; returns the one that stands."""
         key = self._key(asked)
-        if isinstance(key, AnswerKey):
-            self._book.add(key, outcome)
-            return
-        warning = self._freshness.note(asked, outcome)
+        if self._keeps(key):
+            outcome = self._book.add(key, outcome)
+        self._record.stats = self._record.stats.after(outcome, self._family.tie)
+        warning = self._freshness.note(asked, outcome) if asked.case is None else None
         if warning is not None:
             self._record.warn(warning)
+        return outcome
 
     def _note(self, pending: Pending, asked: Asked, outcome: float) -> None:
         """Seen from the question's first item."""

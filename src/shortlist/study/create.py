@@ -12,9 +12,10 @@ from shortlist.families import Family, make_family
 from shortlist.problem import Problem
 from shortlist.rules import RULES, default_rule
 from shortlist.rules.rule import Rule
+from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.spec import load_spec, make_spec
 from shortlist.study.storage import Storage
-from shortlist.study.study import Study, check_items, check_pairs
+from shortlist.study.study import Study
 
 
 def create_study(

@@ -7,8 +7,9 @@ folded every question up to the oldest one still out, and it alone decides; `ahe
 of turn, and only chooses what to ask next.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from shortlist.errors import NothingToAsk
 from shortlist.facts import Questions
 from shortlist.ledger import REFRESH
 from shortlist.pairs import pair_items, pair_number
-from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
+from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.tally import Block, Vote
 from shortlist.threads import one_thread
 
@@ -37,7 +38,7 @@ class Desk(NamedTuple):
 
     settled: loop.State
     ahead: loop.State
-    turns: dict[int, Turn] = {}  # noqa: RUF012
+    turns: dict[int, Turn]
     n_asked: int = 0
     skipped: tuple[int, ...] = ()  # pairs, which count as asked
     voided: frozenset[str] = frozenset()
@@ -54,7 +55,7 @@ class Desk(NamedTuple):
 
 
 def empty_desk(state: loop.State) -> Desk:
-    return Desk(state, state)
+    return Desk(state, state, {})
 
 
 def next_question(desk: Desk, judge: str | None, avoid: frozenset[int], lease: float | None) -> Asked:
@@ -85,6 +86,13 @@ def _asked(record: Asked, desk: Desk) -> Desk:
     return desk._replace(turns={**desk.turns, record.question: Turn(record)}, n_asked=record.question + 1)
 
 
+def _taken_over(record: TakenOver, desk: Desk) -> Desk:
+    turn = desk.turns[record.question]
+    return desk._replace(
+        turns={**desk.turns, record.question: turn._replace(asked=turn.asked._replace(run=record.run))}
+    )
+
+
 def _told(record: Told, desk: Desk) -> Desk:
     return _close(desk, Turn(desk.turns[record.question].asked, record.outcome, True))
 
@@ -110,15 +118,48 @@ def _taken_back(record: TakenBack, desk: Desk) -> Desk:
 
 
 def _imported(record: Imported, desk: Desk) -> Desk:
+    state = desk.settled
+    with one_thread():
+        for _, _, after in _parts(record, desk):
+            state = after
+    return _look_ahead(desk._replace(settled=state))
+
+
+def _parts(record: Imported, desk: Desk) -> Iterator[tuple[loop.State, Block, loop.State]]:
+    """Imported votes as they are folded, in parts, with the states before and after each. The bets of a part stand
+    before its first vote is read."""
     columns = (record.first, record.second, record.outcome, np.ones(len(record.first)))
     votes = Block(*(np.asarray(column) for column in columns))
-    state, begin = desk.settled, 0
+    after, begin = desk.settled, 0
+    while begin < len(votes.first) and not after.verdict.done:
+        before, end = after, begin + 1 + int(REFRESH * after.tally.votes)
+        part = votes.part(begin, end)
+        after, begin = loop.tell_block(before, part, waiting(desk)), end
+        yield before, part, after
+
+
+def imported_casts(desk: Desk, records: Sequence[Record], judge: str) -> list[Cast]:
+    """The imported votes of a judge, with the bets that stood on them: these are not stored, so the study is folded
+    again up to the last such vote."""
+    theirs = [place for place, record in enumerate(records) if isinstance(record, Imported) and judge in record.judge]
+    found: list[Cast] = []
+    for place in range(theirs[-1] + 1 if theirs else 0):
+        record = records[place]
+        if isinstance(record, Imported) and judge in record.judge:
+            found += _casts(record, desk, judge)
+        desk = apply(record, desk)
+    return found
+
+
+def _casts(record: Imported, desk: Desk, judge: str) -> list[Cast]:
+    names, found = iter(record.judge), list[Cast]()
     with one_thread():
-        while begin < len(votes.first) and not state.verdict.done:
-            # the bets of a part stand before its first vote is read
-            end = begin + 1 + int(REFRESH * state.tally.votes)
-            state, begin = loop.tell_block(state, votes.part(begin, end), waiting(desk)), end
-    return _look_ahead(desk._replace(settled=state))
+        for before, part, _ in _parts(record, desk):
+            bets = loop.bets(before, part.first, part.second).tolist()
+            columns = part.first.tolist(), part.second.tolist(), part.outcome.tolist(), bets
+            rows = zip(*columns, islice(names, len(bets)), strict=True)
+            found += [Cast(None, *row) for *row, name in rows if name == judge]
+    return found
 
 
 def _paused(record: Paused, desk: Desk) -> Desk:
@@ -169,6 +210,6 @@ def _vote(cast: Cast) -> Vote:
 
 
 FOLDS: dict[type[Any], Callable[[Any, Desk], Desk]] = {
-    Asked: _asked, Told: _told, Skipped: _skipped, Late: _late, TakenBack: _taken_back, Imported: _imported,
-    Paused: _paused,
+    Asked: _asked, TakenOver: _taken_over, Told: _told, Skipped: _skipped, Late: _late,
+    TakenBack: _taken_back, Imported: _imported, Paused: _paused,
 }  # fmt: skip

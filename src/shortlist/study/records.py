@@ -17,6 +17,14 @@ class Asked(NamedTuple):
     judge: str | None = None
     case: str | None = None
     lease: float | None = None  # when it returns to the pool, in seconds since 1970; None is never
+    run: str | None = None  # who is at work on it
+
+
+class TakenOver(NamedTuple):
+    """A run went on with a question that another one had left."""
+
+    question: int
+    run: str
 
 
 class Told(NamedTuple):
@@ -41,9 +49,9 @@ class Late(NamedTuple):
 
 
 class Cast(NamedTuple):
-    """A vote as it was counted."""
+    """A vote as it was counted; an imported one has no question."""
 
-    question: int
+    question: int | None
     first: int
     second: int
     outcome: float
@@ -82,10 +90,10 @@ class Paused(NamedTuple):
     paused: bool
 
 
-Record: TypeAlias = Asked | Told | Skipped | Late | TakenBack | Imported | Paused
+Record: TypeAlias = Asked | TakenOver | Told | Skipped | Late | TakenBack | Imported | Paused
 KINDS: dict[str, type[Any]] = {
-    "asked": Asked, "told": Told, "skipped": Skipped, "late": Late, "taken back": TakenBack, "imported": Imported,
-    "paused": Paused,
+    "asked": Asked, "taken over": TakenOver, "told": Told, "skipped": Skipped, "late": Late,
+    "taken back": TakenBack, "imported": Imported, "paused": Paused,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in KINDS.items()}
 

@@ -1,7 +1,7 @@
-"""Studies in a database: SQLite in a file, or PostgreSQL. Three tables: studies, records, snapshots.
+"""Studies in a database. Records and answers are only inserted; snapshots and runs may be thrown away.
 
-Records are only inserted. Whoever writes holds the lock of that study alone: its row on PostgreSQL, the whole file on
-SQLite, which has no smaller one.
+Whoever writes holds the lock of that study alone: its row on PostgreSQL, the whole file on SQLite, which has no
+smaller one.
 """
 
 import atexit
@@ -9,66 +9,17 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    create_engine,
-    event,
-    insert,
-    inspect,
-    make_url,
-    select,
-    text,
-    update,
-)
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+from sqlalchemy import Connection, Table, delete, insert, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 
 from shortlist.errors import BadStorage, StorageOutdated, StudyExists, UnknownStudy
+from shortlist.study.engine import check_file, connect, explained, shown
 from shortlist.study.records import Record, dump, load
-from shortlist.study.storage import Entry, Snapshot, Writer
-
-PATIENCE = 60.0  # seconds to wait for another process's lock
-HEAD = "0001"  # the newest of migrations/versions
-
-tables = MetaData()
-number = BigInteger().with_variant(Integer, "sqlite")
-studies = Table(
-    "studies", tables,
-    Column("id", number, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("spec", Text, nullable=False),
-    Column("created", Float, nullable=False),
-)  # fmt: skip
-records = Table(
-    "records", tables,
-    Column("study", ForeignKey("studies.id"), primary_key=True),
-    Column("number", number, primary_key=True, autoincrement=False),
-    Column("kind", String(20), nullable=False),
-    Column("question", number),
-    Column("body", Text, nullable=False),
-    Column("at", Float, nullable=False),
-    Index("records_of_question", "study", "question"),
-)  # fmt: skip
-snapshots = Table(
-    "snapshots", tables,
-    Column("study", ForeignKey("studies.id"), primary_key=True),
-    Column("number", number, nullable=False),
-    Column("data", LargeBinary, nullable=False),
-)  # fmt: skip
+from shortlist.study.schema import HEAD, answers, has_tables, records, runs, schema_version, snapshots, studies, upgrade
+from shortlist.study.storage import AnswerKey, Entry, Snapshot, Writer
 
 
 class _Writer:
@@ -99,11 +50,11 @@ class Database:
     keeps_snapshots = True
 
     def __init__(self, url: str) -> None:
-        self.url, self._engine = _shown(url), _connect(url)
+        self.url, self._engine = shown(url), connect(url)
         self._ids: dict[str, int] = {}
         try:
-            with _explained(self.url):
-                if not _has_tables(self._engine):
+            with explained(self.url):
+                if not has_tables(self._engine):
                     upgrade(self._engine)
                 found = schema_version(self._engine)
             if found != HEAD:
@@ -118,7 +69,7 @@ class Database:
 
     def create(self, name: str, spec: str) -> None:
         row = {"name": name, "spec": spec, "created": time.time()}
-        with _explained(self.url):
+        with explained(self.url):
             try:
                 with self._begin() as connection:
                     connection.execute(insert(studies), row)
@@ -126,49 +77,82 @@ class Database:
                 raise StudyExists(name) from None
 
     def spec(self, name: str) -> str:
-        with _explained(self.url), self._engine.connect() as connection:
+        with explained(self.url), self._engine.connect() as connection:
             found = connection.scalar(select(studies.c.spec).where(studies.c.name == name))
         if found is None:
             raise UnknownStudy(name, self.names())
         return str(found)
 
     def names(self) -> list[str]:
-        with _explained(self.url), self._engine.connect() as connection:
+        with explained(self.url), self._engine.connect() as connection:
             return list(connection.scalars(select(studies.c.name).order_by(studies.c.name)))
 
     def since(self, name: str, number: int) -> list[Entry]:
         study = self._id(name)
-        with _explained(self.url), self._engine.connect() as connection:
+        with explained(self.url), self._engine.connect() as connection:
             return _since(connection, study, number)
 
     def of_question(self, name: str, question: int) -> list[Entry]:
         here = (records.c.study == self._id(name)) & (records.c.question == question)
-        with _explained(self.url), self._engine.connect() as connection:
+        with explained(self.url), self._engine.connect() as connection:
             return [_entry(row) for row in connection.execute(_ENTRIES.where(here).order_by(records.c.number))]
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writer]:
         study = self._id(name)
-        with _explained(self.url), self._begin() as connection:
+        with explained(self.url), self._begin() as connection:
             connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
             yield _Writer(connection, study)
 
     def snapshot(self, name: str) -> Snapshot | None:
         here = select(snapshots.c.number, snapshots.c.data).where(snapshots.c.study == self._id(name))
-        with _explained(self.url), self._engine.connect() as connection:
+        with explained(self.url), self._engine.connect() as connection:
             row = connection.execute(here).first()
         return None if row is None else Snapshot(row.number, row.data)
 
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None:
         study = self._id(name)
         newer = (snapshots.c.study == study) & (snapshots.c.number < snapshot.number)
-        with _explained(self.url), self._begin() as connection:
+        with explained(self.url), self._begin() as connection:
             connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
             old = connection.scalar(select(snapshots.c.number).where(snapshots.c.study == study))
             if old is None:
                 connection.execute(insert(snapshots), {"study": study, **snapshot._asdict()})
             else:
                 connection.execute(update(snapshots).where(newer).values(**snapshot._asdict()))
+
+    def known_answer(self, name: str, key: AnswerKey) -> float | None:
+        here = (answers.c.study == self._id(name)) & (answers.c.digest == key.digest)
+        with explained(self.url), self._engine.connect() as connection:
+            found: float | None = connection.scalar(select(answers.c.outcome).where(here))
+        return found
+
+    def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
+        place = {"study": self._id(name), "digest": key.digest}
+        row = {**place, **key._asdict(), "outcome": outcome, "at": time.time()}
+        with explained(self.url), self._begin() as connection:
+            connection.execute(self._insert(answers).on_conflict_do_nothing(), row)
+            kept: float = connection.scalars(select(answers.c.outcome).filter_by(**place)).one()
+        return kept
+
+    def beat(self, name: str, sign: str, now: float) -> None:
+        row = {"study": self._id(name), "sign": sign, "seen": now}
+        with explained(self.url), self._begin() as connection:
+            added = self._insert(runs).on_conflict_do_update(index_elements=["study", "sign"], set_={"seen": now})
+            connection.execute(added, row)
+
+    def leave(self, name: str, sign: str) -> None:
+        with explained(self.url), self._begin() as connection:
+            connection.execute(delete(runs).where((runs.c.study == self._id(name)) & (runs.c.sign == sign)))
+
+    def beats(self, name: str) -> dict[str, float]:
+        here = select(runs.c.sign, runs.c.seen).where(runs.c.study == self._id(name))
+        with explained(self.url), self._engine.connect() as connection:
+            return {row.sign: row.seen for row in connection.execute(here)}
+
+    def _insert(self, table: Table) -> Any:
+        """An insert that can say what to do when the row is there."""
+        return (sqlite if self._engine.dialect.name == "sqlite" else postgresql).insert(table)
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
@@ -185,7 +169,7 @@ class Database:
 
     def _id(self, name: str) -> int:
         if name not in self._ids:
-            with _explained(self.url), self._engine.connect() as connection:
+            with explained(self.url), self._engine.connect() as connection:
                 found = connection.scalar(select(studies.c.id).where(studies.c.name == name))
             if found is None:
                 raise UnknownStudy(name, self.names())
@@ -201,8 +185,8 @@ def open_database(url: str, create: bool = True) -> Database:
     is made only to create a study in it."""
     place = os.getpid(), url
     if place not in _open:
-        if not create and url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
-            raise BadStorage(f"there is no storage {_shown(url)}; create a study in it first")
+        if not create:
+            check_file(url)
         _open[place] = Database(url)
     return _open[place]
 
@@ -225,91 +209,16 @@ def _entry(row: Any) -> Entry:
     return Entry(row.number, row.at, load(row.kind, row.body))
 
 
-def _connect(url: str) -> Engine:
-    try:
-        parsed = make_url(url)
-        if parsed.get_backend_name() == "postgresql":
-            return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
-        if parsed.get_backend_name() != "sqlite":
-            raise BadStorage(f"{_shown(url)} is neither sqlite:///FILE nor postgresql://USER@HOST/DATABASE")
-        if parsed.database in (None, "", ":memory:"):
-            raise BadStorage(
-                "a SQLite storage needs a file, such as sqlite:///studies.db; leave storage out for memory"
-            )
-        if not (folder := Path(str(parsed.database)).absolute().parent).is_dir():
-            raise BadStorage(f"{folder} is no folder; create it, or put the database elsewhere")
-        engine = create_engine(parsed, connect_args={"timeout": PATIENCE, "isolation_level": None})
-    except ArgumentError:
-        raise BadStorage(f"{url!r} is no storage; give sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
-    except ModuleNotFoundError:
-        raise BadStorage("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'") from None
-    event.listen(engine, "connect", _set_up_sqlite)
-    return engine
-
-
-def _set_up_sqlite(connection: Any, _: Any) -> None:
-    """Readers do not wait for writers, and what is committed survives the process."""
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {pragma}").close()
-
-
-@contextmanager
-def _explained(url: str) -> Iterator[None]:
-    try:
-        yield
-    except SQLAlchemyError as reason:
-        what = str(getattr(reason, "orig", None) or reason).strip().splitlines()[0]
-        raise BadStorage(f"the storage {url} does not answer: {what}") from reason
-
-
-def _shown(url: str) -> str:
-    """Without its password."""
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return "the storage"
-
-
-def _has_tables(engine: Engine) -> bool:
-    return inspect(engine).has_table("alembic_version")
-
-
-def schema_version(engine: Engine) -> str | None:
-    if not _has_tables(engine):
-        return None
-    with engine.connect() as connection:
-        found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return found
-
-
-def upgrade(engine: Engine) -> None:
-    """Bring the tables to this version."""
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", "shortlist.study:migrations")
-    with engine.connect() as connection:
-        if engine.dialect.name == "sqlite":
-            connection.execute(text("BEGIN IMMEDIATE"))
-        else:
-            connection.execute(text("SELECT pg_advisory_xact_lock(73501)"))
-        if not inspect(connection).has_table("alembic_version") or _version(connection) != HEAD:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-        connection.commit()
-
-
-def _version(connection: Connection) -> str | None:
-    found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return found
-
-
 def upgrade_storage(url: str) -> tuple[str | None, str]:
     """The schema's version before and after."""
-    engine = _connect(url)
-    with _explained(_shown(url)):
-        before = schema_version(engine)
-        upgrade(engine)
-    engine.dispose()
+    check_file(url)
+    engine = connect(url)
+    try:
+        with explained(shown(url)):
+            before = schema_version(engine)
+            if before is not None and before > HEAD:
+                raise StorageOutdated(shown(url), before, HEAD)
+            upgrade(engine)
+    finally:
+        engine.dispose()
     return before, HEAD

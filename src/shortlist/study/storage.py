@@ -1,9 +1,11 @@
 """Where records are kept: in memory here, in a database in sql.py. Facts in, facts out; nothing is ever changed.
 
 A study is known by its name. Its records are numbered from 0 without gaps, and `writing` holds the study's lock, so
-whoever adds records has read all before them.
+whoever adds records has read all before them. Beside the records there are judges' known answers, of which the first
+stays, and when each run was last seen at work.
 """
 
+import hashlib
 import threading
 import time
 from collections.abc import Sequence
@@ -28,6 +30,20 @@ class Snapshot(NamedTuple):
 
     number: int
     data: bytes
+
+
+class AnswerKey(NamedTuple):
+    """Who was asked about what, in which order: what a known answer is found by."""
+
+    judge: str
+    case: str | None  # its id
+    first: str
+    second: str
+    question: int | None = None  # without a case, the one question that the answer is for
+
+    @property
+    def digest(self) -> str:
+        return hashlib.blake2b(repr(tuple(self)).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
 
 
 class Writer(Protocol):
@@ -62,6 +78,22 @@ class Storage(Protocol):
     def writing(self, name: str) -> AbstractContextManager[Writer]: ...
     def snapshot(self, name: str) -> Snapshot | None: ...
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None: ...
+    def known_answer(self, name: str, key: AnswerKey) -> float | None: ...
+    def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
+        """Keep an answer, and give back the one that stands: the first."""
+        ...
+
+    def beat(self, name: str, sign: str, now: float) -> None:
+        """A run that signs so was at work on the study at that time."""
+        ...
+
+    def leave(self, name: str, sign: str) -> None:
+        """It is at work no more."""
+        ...
+
+    def beats(self, name: str) -> dict[str, float]:
+        """When each run was last seen."""
+        ...
 
 
 @dataclass
@@ -70,6 +102,8 @@ class _Shelf:
     lock: threading.RLock = field(default_factory=threading.RLock)
     entries: list[Entry] = field(default_factory=list)
     of_question: dict[int, list[int]] = field(default_factory=dict)
+    answers: dict[AnswerKey, float] = field(default_factory=dict)
+    beats: dict[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "lock"}
@@ -130,6 +164,21 @@ class Memory:
 
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None:
         pass
+
+    def known_answer(self, name: str, key: AnswerKey) -> float | None:
+        return self._shelf(name).answers.get(key)
+
+    def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
+        return self._shelf(name).answers.setdefault(key, outcome)
+
+    def beat(self, name: str, sign: str, now: float) -> None:
+        self._shelf(name).beats[sign] = now
+
+    def leave(self, name: str, sign: str) -> None:
+        self._shelf(name).beats.pop(sign, None)
+
+    def beats(self, name: str) -> dict[str, float]:
+        return dict(self._shelf(name).beats)
 
     def _shelf(self, name: str) -> _Shelf:
         if name not in self._shelves:

@@ -5,63 +5,40 @@ it adds something itself.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
-
-import numpy as np
 
 from shortlist import loop
 from shortlist.certificates.posterior import chances
 from shortlist.certificates.verdict import Verdict, named
 from shortlist.checks import whole
+from shortlist.dice import draw_case
 from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
     BadProblem,
+    BadVotes,
     LateAnswer,
     NothingToAsk,
     StudyDone,
     StudyPaused,
-    UnknownItem,
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.pairs import pair_number
 from shortlist.problem import Problem
-from shortlist.rules.bridge import Bridge
 from shortlist.rules.rule import Rule
+from shortlist.study.advice import advise
 from shortlist.study.codec import decode, encode
-from shortlist.study.desk import Desk, apply, apply_all, empty_desk, next_question, waiting
-from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, Told
+from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
+from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
+from shortlist.study.questions import Answer, Pairs, Question, as_outcomes, check_pairs, outcome_told, question_id
+from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
 
-Pairs = Iterable[tuple[str, str]]
 SNAPSHOT = 1000  # records and votes to fold before a snapshot pays
 IMPORT = 1000  # votes in one record
 EXPIRED = "lease ran out"
-
-
-@dataclass(frozen=True)
-class Question:
-    """Which of these two is better? `first` was put first by a fair coin."""
-
-    id: int
-    first: str
-    second: str
-    judge: str | None = None
-    bet: float = 0.0  # what the certificate bet on `first` when it was asked
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question with its outcome as seen from its first item; None while it is out or if it was skipped."""
-
-    question: Question
-    outcome: float | None = None
-    closed: bool = False
-    undone: bool = False
 
 
 class Study:
@@ -78,14 +55,15 @@ class Study:
         storage: Storage | None = None,
     ) -> None:
         """The study of that name in the storage; left out, a new one in memory."""
-        self.items = check_items(items)
+        self.items = tuple(items)
         self.problem, self.seed, self.name = problem, seed, name
         self._number = {item: number for number, item in enumerate(self.items)}
         if storage is None:
             storage = Memory()
             storage.create(name, "")
         self._storage: Storage = storage
-        self._desk, self._read = empty_desk(loop.start(problem, rule, certificate, seed)), 0
+        self._start = self._desk = empty_desk(loop.start(problem, rule, certificate, seed))
+        self._read = 0
         self._known = [problem, problem.family, rule, certificate]
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
         self._saved = 0
@@ -102,20 +80,26 @@ class Study:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
 
     @overload
-    def ask(
-        self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
-    ) -> Question: ...
+    def ask(self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
+            cases: Sequence[str] = (), run: str | None = None) -> Question: ...  # fmt: skip
     @overload
+    def ask(self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
+            cases: Sequence[str] = (), run: str | None = None) -> list[Question]: ...  # fmt: skip
     def ask(
-        self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
-    ) -> list[Question]: ...
-    def ask(
-        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
+        self,
+        count: int | None = None,
+        *,
+        judge: str | None = None,
+        avoid: Pairs = (),
+        lease: float | None = None,
+        cases: Sequence[str] = (),
+        run: str | None = None,
     ) -> Question | list[Question]:
         """The question to put to a judge next; with a count, a list of several to have out at once.
 
         `avoid` are pairs of items that this judge must not be shown, such as their own work. After `lease` seconds
-        without an answer the question is closed as skipped.
+        without an answer the question is closed as skipped. `cases` are ids of what the items can be compared on: each
+        question draws one at random, with replacement. `run` is who works on it, see `take_over`.
 
         Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for; a list is
         shorter where the budget ends.
@@ -131,7 +115,8 @@ class Study:
             self._check_open(judge)
             for _ in range(wanted):
                 try:
-                    asked.append(next_question(desk, judge, shunned, None if lease is None else now + lease))
+                    record = next_question(desk, judge, shunned, None if lease is None else now + lease)
+                    asked.append(self._prepared(record, cases, run) if cases or run else record)
                 except NothingToAsk:
                     if not asked:
                         raise
@@ -143,6 +128,18 @@ class Study:
         questions = [self._question(record) for record in asked]
         return questions[0] if count is None else questions
 
+    def take_over(self, judge: str, run: str, is_free: Callable[[str | None], bool]) -> list[Question]:
+        """The judge's questions that are out with nobody at work on them any more, now this run's: no other gets them.
+        `is_free` is given the run that had a question last, or None."""
+        taken: list[Asked] = []
+
+        def decide() -> list[Record]:
+            taken[:] = [asked for asked in self._desk.out if asked.judge == judge and is_free(asked.run)]
+            return [TakenOver(asked.question, run) for asked in taken]
+
+        self._add(decide)
+        return [self._question(asked) for asked in taken]
+
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
     ) -> Verdict[str]:
@@ -150,10 +147,11 @@ class Study:
 
         While questions are out the verdict is careful: tell or skip every question that was asked.
         """
-        number = _id(question)
+        number = question_id(question)
 
         def decide() -> list[Record]:
-            value = self._outcome(self._question(self._asked(question)), outcome, winner)
+            there = self._question(self._asked(question))
+            value = outcome_told(self.problem.family, there, outcome, winner)
             return [Told(number, value)] if self._is_out(number) else [self._late(number, value)]
 
         if isinstance(self._add(decide)[0], Late):
@@ -163,7 +161,7 @@ class Study:
     def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
         """Close a question without a vote; its pair counts as asked. Only for reasons that do not depend on what the
         answer would have been."""
-        number = _id(question)
+        number = question_id(question)
 
         def decide() -> list[Record]:
             self._asked(question)
@@ -177,7 +175,7 @@ class Study:
     def undo(self, question: Question | int) -> Verdict[str]:
         """Take an answer back. What it proved is gone, what it spoke against stays: an undo after a look at the
         results can then never help an answer along. The pair may be asked again."""
-        number = _id(question)
+        number = question_id(question)
 
         def decide() -> list[Record]:
             cast = self._cast(self._asked(question))
@@ -190,15 +188,17 @@ class Study:
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
-        """Ask this judge nothing more, and take all their answers back as `undo` does."""
+        """Ask this judge nothing more, and take all their votes back as `undo` does, imported ones too."""
 
         def decide() -> list[Record]:
-            records = [entry.record for entry in self._storage.since(self.name, 0)]
-            casts = [cast for cast in _casts(records, judge).values() if cast is not None]
-            if casts:
+            records = self._records
+            told = [cast for cast in casts(records, judge).values() if cast is not None]
+            imported = () if judge in self._desk.voided else imported_casts(self._start, records, judge)
+            if told or imported:
                 self._check_undo()
             open_ones = [Skipped(asked.question, "judge voided") for asked in self._desk.out if asked.judge == judge]
-            return [TakenBack(tuple(casts), judge), *open_ones]  # in this order: what is out counts as lost until then
+            votes = (*told, *imported)
+            return [TakenBack(votes, judge), *open_ones]  # in this order: what is out counts as lost until then
 
         self._add(decide)
         return self.verdict
@@ -208,19 +208,27 @@ class Study:
         source: str = "",
     ) -> Verdict[str]:  # fmt: skip
         """Count votes from elsewhere, in their order. For each pair they must be complete: not picked by outcome."""
-        numbers = [[self._item_number(name) for name in side] for side in (first, second)]
-        values = np.asarray(outcome, dtype=np.float64)
-        judges = tuple(judge) if judge else (None,) * len(values)
-        if not len(numbers[0]) == len(numbers[1]) == len(values) == len(judges):
+        ones, others = self._item_numbers(first), self._item_numbers(second)
+        values, judges = as_outcomes(outcome), tuple(judge) if judge else (None,) * len(outcome)
+        if not len(ones) == len(others) == len(values) == len(judges):
             raise BadOutcome("first, second, outcome and judge must be of one length")
+        if any(i == j for i, j in zip(ones, others, strict=True)):
+            raise BadOutcome("a vote is between an item and itself; leave it out")
         self.problem.family.check(values)
-        votes = Imported(tuple(numbers[0]), tuple(numbers[1]), tuple(values.tolist()), judges, source)
+        for voided in self._desk.voided.intersection(name for name in judges if name is not None):
+            raise VoidJudge(voided)
+        votes = Imported(ones, others, tuple(values.tolist()), judges, source)
         self._add(lambda: [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)])
         return self.verdict
 
     def pause(self, paused: bool = True) -> None:
         """Give out no more questions; answers to those that are out still count. pause(False) opens it again."""
         self._add(lambda: [Paused(paused)] if paused != self._desk.paused else [])
+
+    @property
+    def storage(self) -> Storage:
+        """Where its records are."""
+        return self._storage
 
     @property
     def paused(self) -> bool:
@@ -251,22 +259,7 @@ class Study:
     @property
     def advice(self) -> str | None:
         """What the owner should know: a tie that will never end, or pairs that block a proof."""
-        state, problem = self._desk.ahead, self.problem
-        if state.verdict.done or not isinstance(state.rule, Bridge):
-            return None
-        if state.memory.plan is not None and state.memory.plan.blocked:
-            u, v = (self.items[i] for i in state.memory.plan.blocked[0])
-            return f"{u} and {v} cannot be told apart by the allowed pairs; allow more or nothing will be proved"
-        hint = state.rule.hint(state.memory, state.facts)
-        if hint is not None:
-            u, v = (self.items[i] for i in hint.line)
-            return (
-                f"{u} and {v} look tied at the line; a tolerance of {hint.tolerance:g} would end in about "
-                f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
-            )
-        if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
-            return "no tolerance and no vote budget: if two items tie at the line, this study never ends by itself"
-        return None
+        return advise(self._desk.ahead, self.items)
 
     @property
     def utilities(self) -> dict[str, float]:
@@ -284,21 +277,9 @@ class Study:
         return self._question(self._asked(number))
 
     @property
-    def votes(self) -> list[tuple[str, str, float, str | None]]:
+    def votes(self) -> list[Row]:
         """All votes that count, imported ones too: first, second, outcome and judge, in the order they came in."""
-        gone = {answer.question.id for answer in self.history if answer.undone}
-        asked: dict[int, Question] = {}
-        votes: list[tuple[str, str, float, str | None]] = []
-        for entry in self.entries:
-            match entry.record:
-                case Asked() as record:
-                    asked[record.question] = self._question(record)
-                case Told(number, outcome) if number not in gone:
-                    votes.append((asked[number].first, asked[number].second, outcome, asked[number].judge))
-                case Imported() as record:
-                    names = ([self.items[i] for i in side] for side in (record.first, record.second))
-                    votes += zip(*names, record.outcome, record.judge, strict=True)
-        return votes
+        return votes_that_count(self._records, self.items)
 
     @property
     def out(self) -> list[Question]:
@@ -313,19 +294,7 @@ class Study:
     @property
     def history(self) -> list[Answer]:
         """All questions in the order asked, with what became of them."""
-        answers: dict[int, Answer] = {}
-        for entry in self.entries:
-            match entry.record:
-                case Asked() as asked:
-                    answers[asked.question] = Answer(self._question(asked))
-                case Told(question, outcome):
-                    answers[question] = Answer(answers[question].question, outcome, True)
-                case Skipped(question, _):
-                    answers[question] = Answer(answers[question].question, None, True)
-                case TakenBack(votes, _):
-                    for cast in votes:
-                        answers[cast.question] = Answer(answers[cast.question].question, cast.outcome, True, True)
-        return list(answers.values())
+        return answers(self._records, self.items)
 
     def _write(self, decide: Callable[[Desk], tuple[Sequence[Record], Desk]]) -> Sequence[Record]:
         """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
@@ -369,6 +338,10 @@ class Study:
             self._storage.save_snapshot(self.name, Snapshot(self._read, encode(self._desk, self._known)))
             self._saved = self._effort
 
+    def _prepared(self, asked: Asked, cases: Sequence[str], run: str | None) -> Asked:
+        case = draw_case(self.seed, asked.question, cases) if cases else None
+        return asked._replace(case=case, run=run)
+
     def _check_open(self, judge: str | None) -> None:
         if judge in self._desk.voided:
             raise VoidJudge(str(judge))
@@ -399,7 +372,7 @@ class Study:
 
     def _asked(self, question: Question | int) -> Asked:
         """The record of a question, which must be the one that was asked."""
-        number = _id(question)
+        number = question_id(question)
         turn = self._desk.turns.get(number)
         if turn is not None:
             asked = turn.asked
@@ -416,92 +389,20 @@ class Study:
     def _cast(self, asked: Asked) -> Cast | None:
         """The vote that answers this question, unless it was taken back."""
         records = self._records_of(asked.question)
-        return None if asked.judge in self._desk.voided else _casts(records, asked.judge).get(asked.question)
+        return None if asked.judge in self._desk.voided else casts(records, asked.judge).get(asked.question)
+
+    @property
+    def _records(self) -> list[Record]:
+        return [entry.record for entry in self.entries]
 
     def _records_of(self, number: int) -> list[Record]:
         return [entry.record for entry in self._storage.of_question(self.name, number)]
 
     def _question(self, asked: Asked) -> Question:
-        return Question(asked.question, self.items[asked.first], self.items[asked.second], asked.judge, asked.bet)
+        return question_of(asked, self.items)
 
-    def _item_number(self, name: str) -> int:
-        if name not in self._number:
-            raise UnknownItem(name)
-        return self._number[name]
-
-    def _outcome(self, question: Question, outcome: Any, winner: str | None) -> float:
-        if (outcome is None) == (winner is None):
-            raise BadOutcome("give either an outcome or winner=, and one of them")
-        family = self.problem.family
-        if winner is not None:
-            return self._win(question, winner)
-        if isinstance(outcome, str | bytes):
-            if outcome == "tie":
-                return family.tie
-            raise BadOutcome(f"outcome {outcome!r} is no number; for a name say winner={outcome!r}, else give 'tie'")
-        try:
-            number = np.asarray(outcome, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise BadOutcome(f"outcome {outcome!r} is no number; give one, 'tie', or winner=") from None
-        if number.ndim != 0:
-            raise BadOutcome(f"outcome {outcome!r} is not a single number; answer one question at a time")
-        family.check(number.reshape(1))
-        return float(number)
-
-    def _win(self, question: Question, winner: str) -> float:
-        family = self.problem.family
-        if not isinstance(winner, str) or winner not in (question.first, question.second):
-            raise UnknownItem(winner)
-        if family.win is None:
-            raise BadOutcome(f"the {family.name} family needs the measured difference, not a winner")
-        return family.win if winner == question.first else float(family.flip(np.asarray(family.win)))
-
-
-def _id(question: Question | int) -> int:
-    number = question.id if isinstance(question, Question) else question
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise UnknownQuestion(number)
-    return number
-
-
-def _casts(records: Sequence[Record], judge: str | None) -> dict[int, Cast | None]:
-    """The vote on each question that this judge answered, None if it was taken back."""
-    asked: dict[int, Asked] = {}
-    casts: dict[int, Cast | None] = {}
-    for record in records:
-        match record:
-            case Asked() if record.judge == judge:
-                asked[record.question] = record
-            case Told(question, outcome) if question in asked:
-                there = asked[question]
-                casts[question] = Cast(question, there.first, there.second, outcome, there.bet)
-            case TakenBack(votes, _):
-                casts |= {cast.question: None for cast in votes if cast.question in casts}
-    return casts
-
-
-def check_items(items: Any) -> tuple[str, ...]:
-    """Distinct names in an order of their own."""
-    if isinstance(items, str | bytes | set | frozenset) or not hasattr(items, "__iter__"):
-        raise BadProblem(f"items is a {type(items).__name__}; give a list of item names")
-    names = tuple(items)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise BadProblem(f"item {name!r} is no name; every item needs a string that is not empty")
-    doubled = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if doubled:
-        raise BadProblem(f"items must differ; given more than once: {', '.join(doubled[:5])}")
-    if "tie" in names:
-        raise BadProblem("an item cannot be called 'tie': judges say that when they see no difference")
-    return names
-
-
-def check_pairs(items: Sequence[str], pairs: Pairs) -> tuple[int, ...]:
-    """The numbers of pairs of items, in increasing order."""
-    number = {item: place for place, item in enumerate(items)}
-    found = set()
-    for first, second in pairs:
-        if first not in number or second not in number or first == second:
-            raise BadProblem(f"({first!r}, {second!r}) is no pair of two different items of this study")
-        found.add(pair_number(len(items), number[first], number[second]))
-    return tuple(sorted(found))
+    def _item_numbers(self, names: Sequence[str]) -> tuple[int, ...]:
+        for name in names:
+            if not isinstance(name, str) or name not in self._number:
+                raise BadVotes(f"{name!r} is not an item of this study; leave its votes out")
+        return tuple(self._number[name] for name in names)

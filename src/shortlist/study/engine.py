@@ -1,0 +1,66 @@
+"""The way to a database: SQLite in a file, or PostgreSQL."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from shortlist.errors import BadStorage
+
+PATIENCE = 60.0  # seconds to wait for another process's lock
+
+
+def connect(url: str) -> Engine:
+    """Raises BadStorage if that is no URL of ours."""
+    try:
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "postgresql":
+            return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+        if parsed.get_backend_name() != "sqlite":
+            raise BadStorage(f"{shown(url)} is neither sqlite:///FILE nor postgresql://USER@HOST/DATABASE")
+        if parsed.database in (None, "", ":memory:"):
+            raise BadStorage(
+                "a SQLite storage needs a file, such as sqlite:///studies.db; leave storage out for memory"
+            )
+        if not (folder := Path(str(parsed.database)).absolute().parent).is_dir():
+            raise BadStorage(f"{folder} is no folder; create it, or put the database elsewhere")
+        engine = create_engine(parsed, connect_args={"timeout": PATIENCE, "isolation_level": None})
+    except ArgumentError:
+        raise BadStorage(f"{url!r} is no storage; give sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
+    except ModuleNotFoundError:
+        raise BadStorage("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'") from None
+    event.listen(engine, "connect", _set_up_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: Any, _: Any) -> None:
+    """Readers do not wait for writers, and what is committed survives the process."""
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+@contextmanager
+def explained(url: str) -> Iterator[None]:
+    """What the database raises, as an error of ours."""
+    try:
+        yield
+    except SQLAlchemyError as reason:
+        what = str(getattr(reason, "orig", None) or reason).strip().splitlines()[0]
+        raise BadStorage(f"the storage {url} does not answer: {what}") from reason
+
+
+def shown(url: str) -> str:
+    """Without its password."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "the storage"
+
+
+def check_file(url: str) -> None:
+    """A SQLite file that is not there would be made by opening it."""
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        raise BadStorage(f"there is no storage {shown(url)}; create a study in it first")

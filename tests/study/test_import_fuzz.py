@@ -1,0 +1,114 @@
+"""Whatever a vote file holds, importing it into a study ends in all of its votes or in one line, never in a part."""
+
+import json
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shortlist import create_study, load_study
+from shortlist.cli.app import main
+from shortlist.errors import ShortlistError
+from shortlist.io.votes import read_votes
+from shortlist.study.sql import close_databases
+
+FUZZ = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ITEMS = ["x", "y", "z"]
+CELL = st.sampled_from(
+    [*ITEMS, "tie", "model_a", "model_b", "w", "", " x ", "nan", "1e400", "\0", '"', "é", "1", "0", "0.5", "-3"]
+)
+HEADERS = [
+    ["first", "second", "winner"], ["first", "second", "outcome"], ["first", "second", "winner", "judge"],
+    ["model_a", "model_b", "winner"], ["winner", "loser"], ["first", "second", "outcome", "weight"],
+]  # fmt: skip
+
+
+def good_row(header):
+    """A row that is understood, mostly."""
+    sides = {"first": "x", "second": "y", "model_a": "x", "model_b": "y", "loser": "z"}
+    words = {"winner": "x", "outcome": "0.5", "judge": "ann", "weight": "1"}
+    return st.just([{**sides, **words}[title] for title in header])
+
+
+@pytest.fixture
+def url(tmp_path):
+    made = f"sqlite:///{tmp_path / 'studies.db'}"
+    create_study(ITEMS, 1, 1e-30, storage=made, name="demo")
+    return made
+
+
+def import_file(url, file, monkeypatch, capsys):
+    """What the command prints, None if it refuses, in one line."""
+    monkeypatch.setattr(sys, "argv", ["shortlist", "import", "demo", str(file), "--storage", url, "--json"])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    if ended.value.code == 0:
+        return json.loads(said.out)
+    assert ended.value.code == 2
+    assert said.err.startswith("shortlist: ")
+    assert said.err.count("\n") == 1
+    assert not said.out
+    return None
+
+
+def all_or_nothing(url, file, monkeypatch, capsys):
+    close_databases()
+    before = load_study("demo", url).votes
+    found = import_file(url, file, monkeypatch, capsys)
+    after = load_study("demo", url).votes
+    if found is None:
+        assert after == before
+        return
+    table = read_votes(file)
+    sides = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
+    judges = table.judge or [None] * len(table)
+    assert after == before + list(zip(*sides, table.outcome.tolist(), judges, strict=True))
+
+
+@FUZZ
+@given(data=st.data(), header=st.sampled_from(HEADERS))
+def test_rows(url, tmp_path, monkeypatch, capsys, data, header):
+    rows = data.draw(
+        st.lists(good_row(header) | st.lists(CELL, min_size=len(header), max_size=len(header)), max_size=5)
+    )
+    file = tmp_path / "votes.csv"
+    file.write_text("\n".join(",".join(row) for row in [header, *rows]))
+    all_or_nothing(url, file, monkeypatch, capsys)
+
+
+@FUZZ
+@given(data=st.binary(max_size=200), ending=st.sampled_from(["csv", "json", "jsonl", "parquet", "txt"]))
+def test_bytes(url, tmp_path, monkeypatch, capsys, data, ending):
+    file = tmp_path / f"votes.{ending}"
+    file.write_bytes(data)
+    all_or_nothing(url, file, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("bad", ["x,kiwi,x,ann", "x,y,1.5e400,ann", "x,x,x,ann", "x,y,x,void"])
+def test_one_bad_row_among_thousands(url, tmp_path, monkeypatch, capsys, bad):
+    """Votes are stored a thousand in a record; the third thousand is to blame."""
+    load_study("demo", url).void("void")
+    file = tmp_path / "votes.csv"
+    file.write_text("\n".join(["first,second,winner,judge", *["x,y,x,ann"] * 2500, bad]))
+    all_or_nothing(url, file, monkeypatch, capsys)
+    assert load_study("demo", url).votes == []
+
+
+@given(
+    first=st.lists(st.sampled_from([*ITEMS, "w", 3, None]), max_size=4),
+    second=st.lists(st.sampled_from([*ITEMS, "w"]), max_size=4),
+    outcome=st.lists(st.sampled_from([0.0, 0.5, 1, 2.0, float("nan"), "1", None, [1]]), max_size=4),
+    judge=st.lists(st.sampled_from(["ann", None, "void"]), max_size=4),
+)
+def test_lists(first, second, outcome, judge):
+    study = create_study(ITEMS, 1, 1e-30)
+    study.void("void")
+    try:
+        study.import_votes(first, second, outcome, judge)
+    except ShortlistError:
+        assert study.votes == []
+        return
+    assert len(study.votes) == len(first) == study.verdict.votes
