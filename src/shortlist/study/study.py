@@ -223,6 +223,16 @@ class Study:
         self._add(lambda: [Paused(paused)] if paused != self._desk.paused else [])
 
     @property
+    def method(self) -> Rule:
+        """How it asks."""
+        return self._desk.ahead.rule
+
+    @property
+    def rule(self) -> loop.Certificate:
+        """When it stops."""
+        return self._desk.ahead.certificate
+
+    @property
     def paused(self) -> bool:
         return self._desk.paused
 
