@@ -33,7 +33,7 @@ class Agreement:
 
         alpha = 1 - D_o / D_e,   D_o = 2/N sum over pairs of m/(m-1) sum (y - mean)^2,   D_e = 2 mean (y - tie)^2
 
-    D_e is what votes would differ by if each had been given at random from either side: 0 is chance, 1 is full agreement.
+    D_e is what votes would differ by if each had been given at random from either side: 0 is chance, 1 is agreement.
     """
 
     alpha: float | None
@@ -43,7 +43,7 @@ class Agreement:
 
 
 def agreement(problem: Problem, ballots: Ballots, theta: Floats) -> Agreement:
-    found = []
+    found: list[JudgeFound] = []
     for number, rows in by_judge(ballots):
         if len(found) == JUDGES:
             break

@@ -55,8 +55,10 @@ class Ballots:
 
     def where(self, rows: Any) -> "Ballots":
         """Some of the rows."""
-        columns = (getattr(self, name)[rows] for name in ("first", "second", "outcome", "weight", "judge"))
-        return Ballots(self.n, self.family, *columns, self.judges, self.case[rows])
+        return Ballots(
+            self.n, self.family, self.first[rows], self.second[rows], self.outcome[rows], self.weight[rows],
+            self.judge[rows], self.judges, self.case[rows],
+        )  # fmt: skip
 
 
 class Events(NamedTuple):
@@ -134,9 +136,8 @@ def table_ballots(family: Family, table: VoteTable) -> Ballots:
         block = block.divided(*family.split(table.weight, table.weight * table.outcome))
         copies = len(block.first) // len(table)
         judge, case = np.tile(judge, copies), np.tile(case, copies)
-    kept = block.counts > 0
-    columns = (column[kept] for column in (*block, judge))
-    return Ballots(len(table.items), family, *columns, judges, case[kept])
+    rows = Ballots(len(table.items), family, *block, judge, judges, case)
+    return rows.where(block.counts > 0)
 
 
 def _numbered(labels: Labels) -> tuple[Ints, tuple[str, ...]]:

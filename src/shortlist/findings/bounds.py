@@ -1,8 +1,8 @@
 """The error bound over time: the study's records folded once more, and looked at now and then.
 
-Only the evidence is folded, with the bets that were stored when questions were asked; how questions were chosen does not
+Only the evidence is folded, with the bets that were stored when questions were asked; how they were chosen does not
 matter to it. Between two looks votes are added as one block, so an account that was enough for a moment in between may
-be missed: a bound shown here is never better founded than the study's own, and with a look at every vote it is the same.
+be missed. With a look at every vote, which small studies get, the bound is exactly the study's own.
 """
 
 from collections.abc import Iterator, Sequence

@@ -97,12 +97,12 @@ def _strongest(items: tuple[str, ...], seen: Directions) -> tuple[Cycle, ...]:
     found: list[tuple[float, int, int, int]] = []
     weight = np.where(seen.ahead, seen.p_value, np.inf)
     for i in range(len(items)):
-        worst = np.maximum(np.maximum(weight[i, :, None], weight), weight[:, i][None, :])  # i -> j -> l -> i
+        worst = np.maximum(np.maximum(weight[i, :, None], weight), weight[:, i][None, :])  # i -> j -> m -> i
         worst[: i + 1, :] = worst[:, : i + 1] = np.inf
         best = np.argsort(worst, axis=None, kind="stable")[:SHOWN] if worst.size > SHOWN else np.arange(worst.size)
-        for j, l in zip(*np.unravel_index(best, worst.shape), strict=True):
-            if np.isfinite(worst[j, l]):
-                found.append((float(worst[j, l]), i, int(j), int(l)))
+        for j, m in zip(*np.unravel_index(best, worst.shape), strict=True):
+            if np.isfinite(worst[j, m]):
+                found.append((float(worst[j, m]), i, int(j), int(m)))
     return tuple(_cycle(items, seen, *entry) for entry in sorted(found)[:SHOWN])
 
 

@@ -3,8 +3,8 @@
     X^2 = sum over pairs of N (mean outcome - expected)^2 / variance,    pairs - (items - groups) degrees of freedom
 
 Only pairs with at least 10 votes, refitted on these alone. Variance is p(1-p), times the votes' own dispersion around
-their pair's mean if there are ties or grades, or sigma^2. Numbers of votes are taken as given, so for a study that chose
-its questions the p-value is a guide.
+their pair's mean if there are ties or grades, or sigma^2. Numbers of votes are taken as given, so for a study that
+chose its questions the p-value is a guide.
 """
 
 from dataclasses import dataclass
@@ -89,7 +89,6 @@ def _residuals(
         ends, told = (int(tally.first[p]), int(tally.second[p])), np.array([mean[p], expected[p]])
         if z[p] < 0:
             ends, told = ends[::-1], flip(told)
-        found.append(
-            Residual(items[ends[0]], items[ends[1]], float(tally.counts[p]), *map(float, told), abs(float(z[p])))
-        )
+        names, votes = (items[ends[0]], items[ends[1]]), float(tally.counts[p])
+        found.append(Residual(*names, votes, float(told[0]), float(told[1]), abs(float(z[p]))))
     return tuple(found)

@@ -1,8 +1,8 @@
 """What asking every pair equally often would have cost: round-robin played on the fitted utilities.
 
-Same stopping rule, same delta, votes drawn from the family at the maximum-likelihood utilities of this study. Those tend
-to be a little too far apart when a study stops, and simulated votes have no ties; both make round-robin look cheaper
-than it is. Blocks grow by 5 %, so a run may end up to 5 % late.
+Same stopping rule, same delta, votes drawn from the family at the maximum-likelihood utilities of this study. Those
+tend to be a little too far apart when a study stops, and simulated votes have no ties; both make round-robin look
+cheaper than it is. Blocks grow by 5 %, so a run may end up to 5 % late.
 """
 
 from dataclasses import dataclass

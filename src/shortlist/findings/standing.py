@@ -93,7 +93,8 @@ def centred(posterior: Laplace) -> Floats:
     """The covariance of utilities less their mean: only differences can be compared."""
     covariance = posterior.covariance
     covariance = covariance - covariance.mean(axis=0)
-    return covariance - covariance.mean(axis=1)[:, None]
+    less: Floats = covariance - covariance.mean(axis=1)[:, None]
+    return less
 
 
 def votes_per_item(ballots: Ballots) -> Floats:

@@ -62,7 +62,9 @@ def _connected(found: Graph) -> Check:
         return Check(name, "look", f"{pairs}; they leave {found.groups} groups that nothing compares with each other.")
     if not found.bounded:
         return Check(
-            name, "fine", f"{pairs} and connect all items. Some items only won or only lost; the prior keeps them finite."
+            name,
+            "fine",
+            f"{pairs} and connect all items. Some items only won or only lost; the prior keeps them finite.",
         )
     return Check(name, "fine", f"{pairs} and connect all items, with wins and losses on every way.")
 
@@ -141,7 +143,9 @@ def _agree(found: Agreement) -> Check:
     name = "Judges agree"
     if len(found.judges) < 2:
         return Check(name, "unknown", "Fewer than two judges are named.")
-    together = "" if found.alpha is None else f"Krippendorff's alpha is {found.alpha:.2f} (0 is chance, 1 is agreement). "
+    together = (
+        "" if found.alpha is None else f"Krippendorff's alpha is {found.alpha:.2f} (0 is chance, 1 is agreement). "
+    )
     against = [
         judge for judge in found.judges if judge.agreement and judge.votes >= SEEN_OFTEN and judge.agreement.high < 0.5
     ]

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from shortlist.findings.findings import Findings, findings_of
-from shortlist.plots.style import BLUE, INK, ORANGE, axes_for, drawing, say_nothing
+from shortlist.plots.style import BLUE, INK, ORANGE, axes_for, drawing, plain_ticks, say_nothing
 from shortlist.study.study import Study
 
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ def plot_error_bound(study: Study | Findings, ax: "Axes | None" = None) -> "Axes
         ax.plot(course.votes[-1:], bound[-1:], "o", color=BLUE, markersize=4.5, clip_on=False)
         ax.axhline(delta, color=ORANGE, linestyle="--", linewidth=1.1)
         ax.set_yscale("log")
+        plain_ticks(ax.yaxis)
         ax.set_ylim(min(delta, *bound) / 2, 1.6)
         ax.set_xlim(0, max(1, *course.votes))
-        ax.annotate(
-            f"allowed error {delta:g}", (0, delta), (4, 3), textcoords="offset points", va="bottom", color=INK
-        )
+        ax.annotate(f"allowed error {delta:g}", (0, delta), (4, 3), textcoords="offset points", va="bottom", color=INK)
         ax.set_xlabel("votes")
         ax.set_ylabel("error bound")
     return ax

@@ -32,9 +32,7 @@ def plot_utilities(study: Study | Findings, ax: "Axes | None" = None) -> "Axes":
         _rows(ax, places, k)
         unit = "log-odds" if found.problem.family.win is not None else "units of the outcome"
         ax.set_xlabel(f"utility ({unit}), with 95 % intervals")
-        ax.legend(loc="upper left", bbox_to_anchor=(0, 1), frameon=False) if len(places) <= 3 else ax.legend(
-            loc="best", frameon=False
-        )
+        ax.legend(loc="best", frameon=False)
     return ax
 
 

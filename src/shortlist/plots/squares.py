@@ -6,7 +6,7 @@ import numpy as np
 
 from shortlist.findings.findings import Findings, findings_of
 from shortlist.pairs import Floats
-from shortlist.plots.style import GREY, INK, axes_for, drawing, say_nothing, short
+from shortlist.plots.style import GREY, INK, axes_for, drawing, plain_ticks, say_nothing, short
 from shortlist.study.study import Study
 
 if TYPE_CHECKING:
@@ -92,4 +92,5 @@ def _frame(ax: "Axes", image: "AxesImage", items: tuple[str, ...], k: int, label
         spine.set_color(GREY)
     figure = ax.get_figure()
     assert figure is not None
-    figure.colorbar(image, ax=ax, label=label, shrink=0.8)
+    bar = figure.colorbar(image, ax=ax, label=label, shrink=0.8)
+    plain_ticks(bar.ax.yaxis)

@@ -7,6 +7,7 @@ from shortlist.errors import NotInstalled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 # Okabe and Ito's colours
 BLUE, ORANGE, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
@@ -60,6 +61,14 @@ def name_rows(ax: "Axes", names: Sequence[str]) -> None:
     ax.set_yticks(range(len(names)), [short(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
+
+
+def plain_ticks(axis: "Axis") -> None:
+    """0.1 rather than a power of ten."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def say_nothing(ax: "Axes", why: str) -> "Axes":

@@ -5,7 +5,7 @@ from shortlist.findings.standing import Place
 from shortlist.plots.places import plot_chances, plot_utilities, rows_size
 from shortlist.report.markup import Html, name, table, tag
 from shortlist.report.svg import inline_svg
-from shortlist.report.words import count, percent, utility
+from shortlist.report.words import chance, count, utility
 
 WIDTH = 4.6  # inches; a phone shows it at about its size
 OPEN_ROWS = 60  # longer tables are folded
@@ -25,8 +25,8 @@ def items_section(found: Findings) -> Html:
         "One bar for each item; the table below has all numbers.",
     )  # fmt: skip
     reading = (
-        f"Dots are utilities, bars 95 % credible intervals, each item by itself. Model: {standing.model}. Ties and grades "
-        "count as parts of wins, which makes the intervals wider than they need to be. The verdict does not rest on this."
+        f"Dots are utilities, bars 95 % credible intervals, each item by itself. Model: {standing.model}. Ties and "
+        "grades count as parts of wins, which makes intervals wider than need be. The verdict does not rest on this."
     )
     return tag(
         "section", tag("h2", "Where the items stand"), _line(found),
@@ -41,8 +41,8 @@ def _line(found: Findings) -> Html:
     line = found.standing.line
     return tag(
         "p", "The line runs between ", tag("strong", name(line.inside)), " and ", tag("strong", name(line.outside)),
-        f": their utilities differ by {utility(line.gap)} (95 % interval {utility(line.low)} to {utility(line.high)}); by "
-        f"the same model the chance that {line.outside} is the better one is {percent(line.chance)}.",
+        f": their utilities differ by {utility(line.gap)} (95 % interval {utility(line.low)} to {utility(line.high)}); "
+        f"by the same model the chance that the second is better is {chance(line.chance)}.",
     )  # fmt: skip
 
 
@@ -63,5 +63,5 @@ def _table(found: Findings) -> Html:
 def _row(place: Place, number: int) -> list[Html | str]:
     interval = f"{utility(place.low)} to {utility(place.high)}"
     label = tag("strong", name(place.item)) if place.inside else name(place.item)
-    figures = [str(number), utility(place.utility), interval, percent(place.chance), count(place.votes)]
+    figures = [str(number), utility(place.utility), interval, chance(place.chance), count(place.votes)]
     return [label, *figures, place.certain or "–"]

@@ -20,7 +20,9 @@ def judges_section(found: Findings) -> Html:
     if not agreement.judges:
         unnamed = f"{count(agreement.unnamed)} votes, and nobody is named." if agreement.unnamed else "No votes yet."
         return tag("section", title, tag("p", unnamed, class_="note"), _first_shown(found, 1))
-    others = tag("p", f"{agreement.others:,} more judges with fewer votes.", class_="note") if agreement.others else None
+    others = (
+        tag("p", f"{agreement.others:,} more judges with fewer votes.", class_="note") if agreement.others else None
+    )
     shown = min(len(agreement.judges), SHOWN)
     return tag("section", title, _agreement(found, shown), _first_shown(found, shown + 1), _table(found), others)
 
@@ -41,7 +43,7 @@ def _first_shown(found: Findings, rows: int) -> Html | None:
         return None
     says = f"The item shown first was preferred in {percent(first.share)} of decided votes."
     plot = inline_svg(
-        "sides", lambda ax: plot_first_share(found, ax), (WIDTH, rows_size(rows)[1]), "Preference for the side shown first",
+        "sides", lambda ax: plot_first_share(found, ax), (WIDTH, rows_size(rows)[1]), "Preference for the first side",
         says,
     )  # fmt: skip
     return tag("figure", plot, tag("figcaption", says, " Bars are 95 % intervals (Wilson)."))
@@ -51,8 +53,8 @@ def _table(found: Findings) -> Html:
     head = ("judge", "votes", "ties", "agreement", "expected", "kappa", "first side", "flips", "changed mind")
     rows = [_row(judge) for judge in found.trust.agreement.judges]
     caption = (
-        "Judges, most votes first. Flips: chose differently when a pair was shown the other way round; changed mind: when "
-        "it was shown the same way again"
+        "Judges, most votes first. Flips: chose differently when a pair was shown the other way round; changed mind: "
+        "when it was shown the same way again"
     )
     return table(caption, head, rows, frozenset(range(1, len(head))))
 

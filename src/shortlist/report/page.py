@@ -1,8 +1,10 @@
 """The report of a study as one HTML page: no scripts, nothing loaded, light and dark, on paper and on a phone."""
 
 from importlib.resources import files
+from pathlib import Path
 
 from shortlist import __version__
+from shortlist.errors import BadInput
 from shortlist.findings.findings import Findings, findings_of
 from shortlist.report.items import items_section
 from shortlist.report.judges import judges_section
@@ -14,6 +16,15 @@ from shortlist.study.study import Study
 
 # Even if a name slipped through as markup, the browser would run and load nothing.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def write_report(source: Study | Findings, path: str | Path) -> None:
+    """The report of a study, or of findings, as an HTML file. Raises BadInput if it cannot be written."""
+    text = make_report(source)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as reason:
+        raise BadInput(f"cannot write {path}: {reason.strerror or reason}") from None
 
 
 def make_report(source: Study | Findings) -> str:

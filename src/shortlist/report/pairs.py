@@ -22,8 +22,8 @@ def asked_section(found: Findings) -> Html:
         "allocation", lambda ax: plot_allocation(found, ax), square_size(len(found.items)), "Votes on each pair", says
     )
     text = (
-        f"{percent(spread.across)} of the votes went to pairs with one item of the answer and one of the rest; such pairs "
-        f"are {percent(spread.even_across)} of all. The most asked tenth of all pairs got {percent(spread.busiest)}."
+        f"{percent(spread.across)} of the votes went to pairs with one item of the answer and one of the rest; such "
+        f"pairs are {percent(spread.even_across)} of all. The most asked tenth of all got {percent(spread.busiest)}."
     )
     return tag("section", title, tag("p", text), tag("p", _saved(found)), tag("figure", plot, tag("figcaption", says)))
 
@@ -40,9 +40,9 @@ def _saved(found: Findings) -> list[Html | str]:
     return [
         title,
         f"this study took {much} votes: {count(found.verdict.votes)} against a median of {count(saved.median)} "
-        f"({count(least)} to {count(most)} in {runs} simulated runs{gave_up}). That is what asking every pair equally often "
-        "would take until the same rule stops at the same δ, with votes drawn from the utilities that fit this study "
-        "best. One study and a few runs: take it as a size, not as a measurement.",
+        f"({count(least)} to {count(most)} in {runs} simulated runs{gave_up}). That is what asking every pair equally "
+        "often would take until the same rule stops at the same δ, with votes drawn from the utilities that fit this "
+        "study best. One study and a few runs: take it as a size, not as a measurement.",
     ]
 
 
@@ -51,12 +51,14 @@ def matrix_section(found: Findings) -> Html:
     if not square.votes.any():
         return tag("section", title, tag("p", "Nobody yet.", class_="note"))
     wins = found.problem.family.win is not None
+    cell = "per cent of votes won by the row, ties as half" if wins else "the mean difference from the row's side"
     says = (
-        "Rows against columns, best first: " + ("per cent of votes won by the row, ties as half" if wins else "the mean "
-        "difference from the row's side") + "; empty where nobody compared the two. Dashed lines separate the answer from "
-        "the rest."
-    )  # fmt: skip
-    plot = inline_svg("matrix", lambda ax: plot_matrix(found, ax), square_size(len(square.items)), "Who beat whom", says)
+        f"Rows against columns, best first: {cell}; empty where nobody compared the two. Dashed lines separate the "
+        "answer from the rest."
+    )
+    plot = inline_svg(
+        "matrix", lambda ax: plot_matrix(found, ax), square_size(len(square.items)), "Who beat whom", says
+    )
     shown = found.allocation.pairs[:ROWS]
     summary = f"The {len(shown)} most asked pairs" if len(found.allocation.pairs) > ROWS else "All pairs with votes"
     return tag(

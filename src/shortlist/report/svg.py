@@ -41,6 +41,4 @@ def _embed(key: str, text: str, title: str, says: str) -> Html:
     for colour, variable in COLOURS.items():
         body = re.sub(colour, f"var({variable})", body, flags=re.IGNORECASE)
     spoken = tag("title", title, id=f"{key}-title") + tag("desc", says, id=f"{key}-desc")
-    return Html(
-        f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-desc">{spoken}{body}</svg>'
-    )
+    return Html(f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-desc">{spoken}{body}</svg>')

@@ -5,6 +5,10 @@ from shortlist.findings.trust import Check
 from shortlist.report.markup import Html, name, table, tag
 from shortlist.report.words import count, percent, small
 
+READING = (
+    "What can be seen in the votes of what the guarantee supposes. A sign to look is no proof that something is wrong, "
+    "and no sign is no proof that all is well."
+)
 SIGNS = {"fine": "✓ fine", "look": "! have a look", "unknown": "? not known"}
 
 
@@ -12,8 +16,7 @@ def trust_section(found: Findings) -> Html:
     return tag(
         "section",
         tag("h2", "Can it be trusted?"),
-        tag("p", "What can be seen in the votes of what the guarantee supposes. A sign to look is no proof that something "
-            "is wrong, and no sign is no proof that all is well.", class_="note"),
+        tag("p", READING, class_="note"),
         tag("ul", [_check(check) for check in found.trust.checks], class_="checks"),
         _upsets(found), _cycles(found), _residuals(found),
     )  # fmt: skip

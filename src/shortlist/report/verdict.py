@@ -7,15 +7,11 @@ from shortlist.report.svg import inline_svg
 from shortlist.report.words import count, day, plural, small
 
 SUPPOSES = {
-    "edges": "It supposes fresh votes, judges drawn and not routed, and a set of items that no outsider is expected to "
-    "beat; no model of votes, no transitivity.",
-    "glr": "It supposes that votes are independent and follow the model.",
-    "posterior": "It is an average over worlds drawn from the prior, up to an approximation; for one world it promises "
-    "nothing.",
+    "edges": "It also supposes fresh votes, and judges who are drawn, not chosen for a question; it needs no model.",
 }
 MEANS = (
-    "For every level fixed beforehand, the chance of ever showing a wrong answer with a bound at or below that level is at "
-    "most the level. It is not the probability of being wrong given these votes."
+    "For every level fixed beforehand, the chance of ever showing a wrong answer with a bound at or below it is "
+    "at most the level. It is not the probability of being wrong given these votes. Later votes may raise it again."
 )
 
 

@@ -9,12 +9,14 @@ def count(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """With what it takes to tell it from 0 and 100 %."""
-    if share is None:
-        return "–"
-    if 0 < share < 0.0005 or 0.9995 < share < 1:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def chance(share: float) -> str:
+    """A probability estimated from draws, which never know 0 and 1."""
+    if not 0.0005 <= share <= 0.9995:
         return "< 0.1 %" if share < 0.5 else "> 99.9 %"
-    return f"{100 * share:.1f} %"
+    return percent(share)
 
 
 def utility(value: float) -> str:
