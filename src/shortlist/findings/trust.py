@@ -1,9 +1,11 @@
 """Reasons to trust the answer, or not to: what can be seen in the votes of what the guarantee supposes."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shortlist.findings.agreement import Agreement, agreement
+from shortlist.findings.agreement import Agreement, JudgeFound, agreement
 from shortlist.findings.ballots import Ballots
 from shortlist.findings.cycles import Cycles, Upsets, cycles, upsets
 from shortlist.findings.evidence import directions
@@ -16,6 +18,7 @@ from shortlist.problem import Problem
 Sign = Literal["fine", "look", "unknown"]
 UNLIKELY = 0.01  # a p-value or chance below it is worth a look
 FEW_COUPLES = 20  # below, a judge that repeats itself says nothing
+FAR = 3.3  # standard deviations; there may be a hundred judges to look at
 SEEN_OFTEN = 100  # votes that a judge needs before disagreement is called such
 
 
@@ -47,7 +50,7 @@ def trust(problem: Problem, items: tuple[str, ...], ballots: Ballots, theta: Flo
     )  # fmt: skip
     connected, across, circles, off, shown, judges = found
     checks = (
-        _connected(connected), _across(across), _circles(circles), _fits(off, problem), _even(shown),
+        _connected(connected), _across(across), _circles(circles), _fits(off, problem), _even(shown, judges.judges),
         _fresh(shown.repeats), _agree(judges),
     )  # fmt: skip
     return Trust(checks, *found)
@@ -73,6 +76,10 @@ def _across(found: Upsets) -> Check:
     name = "No outsider beats a member"
     if not found.pairs:
         return Check(name, "unknown", "No pair across the line has votes.")
+    if not found.found:
+        return Check(
+            name, "fine", f"In none of {found.pairs:,} pairs across the line with votes is the outsider ahead."
+        )
     said = (
         f"In {found.found:,} of {found.pairs:,} pairs across the line with votes the outsider is ahead; chance alone "
         f"would show about {found.expected:.1f}."
@@ -86,6 +93,8 @@ def _circles(found: Cycles) -> Check:
     name = "Preferences do not go in circles"
     if not found.triples:
         return Check(name, "unknown", "No three items were all compared with each other.")
+    if not found.found:
+        return Check(name, "fine", f"None of {found.triples:,} triples compared goes in a circle by majority.")
     said = (
         f"Of {found.triples:,} triples compared, {found.found:,} go in a circle by majority; chance alone would show "
         f"about {found.expected:.1f}."
@@ -110,7 +119,7 @@ def _fits(found: Misfit, problem: Problem) -> Check:
     return Check(name, "fine", test)
 
 
-def _even(found: Sides) -> Check:
+def _even(found: Sides, judges: Sequence[JudgeFound]) -> Check:
     name = "It does not matter who is shown first"
     share = found.first
     if not share.votes:
@@ -121,9 +130,21 @@ def _even(found: Sides) -> Check:
     )
     if found.repeats.other_order is not None:
         said += f" Judges who saw a pair both ways round chose differently in {found.repeats.other_order:.1%}."
-    if not share.low <= found.expected <= share.high:
+    uneven = [one for one in judges if one.votes >= SEEN_OFTEN and not _as_expected(one.sides)]
+    uneven.sort(key=lambda one: -abs(one.sides.first.share - one.sides.expected))
+    if uneven:
+        named = ", ".join(f"{one.judge} {one.sides.first.share:.0%}" for one in uneven[:3])
+        said += f" Judges who lean to a side: {named}{' and others' if len(uneven) > 3 else ''}."
+    if uneven or not _as_expected(found):
         return Check(name, "look", f"{said} Sides drawn by a coin keep this from helping an item; it costs votes.")
     return Check(name, "fine", said)
+
+
+def _as_expected(found: Sides) -> bool:
+    """Within 3.3 standard deviations: about one fair judge in a thousand is not."""
+    share = found.first
+    spread = math.sqrt(max(found.expected * (1 - found.expected), 1e-12) / max(share.votes, 1.0))
+    return abs(share.share - found.expected) <= FAR * spread
 
 
 def _fresh(found: Repeats) -> Check:

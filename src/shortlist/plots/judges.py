@@ -28,7 +28,7 @@ def plot_agreement(study: Study | Findings, ax: "Axes | None" = None) -> "Axes":
         expected = [share for _, _, share in rows if share is not None]
         ax.plot(expected, range(len(rows)), "|", color=ORANGE, markersize=9, markeredgewidth=1.6, label="expected")
         ax.set_xlabel("votes for the item that the others put higher")
-        ax.legend(loc="best", frameon=False)
+        ax.legend(loc="lower left", frameon=False)
     return ax
 
 

@@ -23,7 +23,7 @@ INKED: dict[Any, Any] = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK),
     "axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left",
 }  # fmt: skip
-LONG_NAME = 28  # letters of an item's name that fit beside a plot
+LONG_NAME = 24  # letters of an item's name that fit beside a plot
 
 
 def matplotlib(purpose: str) -> Any:

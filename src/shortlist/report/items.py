@@ -7,7 +7,7 @@ from shortlist.report.markup import Html, name, table, tag
 from shortlist.report.svg import inline_svg
 from shortlist.report.words import chance, count, utility
 
-WIDTH = 4.6  # inches; a phone shows it at about its size
+WIDTH = 4.0  # inches; a phone shows it at about its size
 OPEN_ROWS = 60  # longer tables are folded
 
 

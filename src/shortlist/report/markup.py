@@ -49,8 +49,9 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], nu
                    enumerate(row)])
         for row in rows
     ]  # fmt: skip
-    whole = tag("table", tag("caption", caption), tag("thead", titles), tag("tbody", body))
-    return tag("div", whole, class_="wide", role="region", aria_label=caption, tabindex="0")
+    whole = tag("table", tag("thead", titles), tag("tbody", body), aria_label=caption)
+    wide = tag("div", whole, class_="wide", role="region", aria_label=caption, tabindex="0")
+    return tag("figure", tag("figcaption", caption, "."), wide)
 
 
 def name(text: str) -> Html:

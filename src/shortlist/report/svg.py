@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = {BLUE: "--blue", ORANGE: "--orange", INK: "--ink", GREY: "--soft", FAINT: "--faint"}
+PIXELS = 130  # an inch, on a wide screen
 NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # no stamps: the same study, the same bytes
 
 
@@ -26,10 +27,10 @@ def inline_svg(key: str, draw: Callable[["Axes"], Any], size: tuple[float, float
         draw(figure.subplots())
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata=NOTHING)
-    return _embed(key, text.getvalue(), title, says)
+    return _embed(key, text.getvalue(), size[0], title, says)
 
 
-def _embed(key: str, text: str, title: str, says: str) -> Html:
+def _embed(key: str, text: str, width: float, title: str, says: str) -> Html:
     view = re.search(r'viewBox="([^"]+)"', text)
     assert view is not None
     body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
@@ -41,4 +42,7 @@ def _embed(key: str, text: str, title: str, says: str) -> Html:
     for colour, variable in COLOURS.items():
         body = re.sub(colour, f"var({variable})", body, flags=re.IGNORECASE)
     spoken = tag("title", title, id=f"{key}-title") + tag("desc", says, id=f"{key}-desc")
-    return Html(f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-desc">{spoken}{body}</svg>')
+    return Html(
+        f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-desc" style="max-width: '
+        f'{PIXELS * width:.0f}px">{spoken}{body}</svg>'
+    )

@@ -9,6 +9,7 @@ from shortlist.report.words import count, day, plural, small
 SUPPOSES = {
     "edges": "It also supposes fresh votes, and judges who are drawn, not chosen for a question; it needs no model.",
 }
+OF_A_STUDY = ("Asked by", "Imported", "Skipped, late, taken back", "First record", "Last record")
 MEANS = (
     "For every level fixed beforehand, the chance of ever showing a wrong answer with a bound at or below it is "
     "at most the level. It is not the probability of being wrong given these votes. Later votes may raise it again."
@@ -73,6 +74,8 @@ def _figures(found: Findings) -> Html:
         f"{events.taken_back}",
         "First record": day(events.began), "Last record": day(events.ended),
     }  # fmt: skip
+    if found.entries is None:
+        rows = {title: text for title, text in rows.items() if title not in OF_A_STUDY}
     return tag("dl", [tag("div", tag("dt", title), tag("dd", text)) for title, text in rows.items()])
 
 
@@ -92,6 +95,6 @@ def bound_section(found: Findings) -> Html:
         says = f"After {count(course.votes[-1])} votes the bound is {small(course.bound[-1])}. " + (
             f"It is above {delta:g} throughout." if below is None else f"It reached {delta:g} at {count(below)} votes."
         )
-        plot = inline_svg("bound", lambda ax: plot_error_bound(found, ax), (4.6, 2.3), "Error bound over time", says)
+        plot = inline_svg("bound", lambda ax: plot_error_bound(found, ax), (4.0, 2.1), "Error bound over time", says)
         shown = tag("figure", plot, tag("figcaption", says, " ", MEANS))
     return tag("section", tag("h2", "How sure, over time"), shown)
