@@ -59,19 +59,21 @@ def error_bounds(
     with one_thread():
         for count, value in _looks(_Fold(problem, certificate), steps, last, looks):
             votes, bound = [*votes, count], [*bound, value]
+    if len(votes) > 1 and votes[-1] == last.votes:
+        votes, bound = votes[:-1], bound[:-1]
     return Bounds((*votes, last.votes), (*bound, last.error_bound)) if last.votes else Bounds((0,), (1.0,))
 
 
 def _looks(fold: "_Fold", steps: Sequence[Step], last: Verdict[str], looks: int) -> Iterator[tuple[int, float]]:
-    """All but the last look; after a verdict nothing counts."""
+    """After a verdict nothing counts."""
     stride, seen = max(1.0, last.votes / looks), 0.0
-    for step in steps[:-1]:
-        fold.take(step)
-        if last.done and fold.votes >= last.votes:
-            return
-        if abs(fold.votes - seen) >= stride:
-            seen = fold.votes
-            yield round(seen), fold.look()
+    for step in steps:
+        for _ in fold.take(step):
+            if last.done and fold.votes >= last.votes:
+                return
+            if abs(fold.votes - seen) >= stride:
+                seen = fold.votes
+                yield round(seen), fold.look()
 
 
 class _Fold:
@@ -91,15 +93,17 @@ class _Fold:
     def votes(self) -> float:
         return self.facts.tally.votes + len(self.waiting)
 
-    def take(self, step: Step) -> None:
+    def take(self, step: Step) -> Iterator[None]:
+        """Do the step, and pause wherever one might look."""
         self.waiting += step.votes
         if step.back or step.imported is not None:
             self._settle()
+        self.out = step.out
         if step.back:
             self._withdraw(step.back)
         if step.imported is not None:
-            self._import(step.imported)
-        self.out = step.out
+            yield from self._import(step.imported)
+        yield
 
     def look(self) -> float:
         """The error bound now."""
@@ -133,8 +137,8 @@ class _Fold:
             tally = tally.add(self.problem.family, vote, -1.0)
         self.facts, self.evidence = Facts(tally, self.facts.mle, ledger), self.certificate.start(self.problem)
 
-    def _import(self, votes: Imported) -> None:
-        """In parts whose bets stand before the first vote is read, as the study does it."""
+    def _import(self, votes: Imported) -> Iterator[None]:
+        """In parts whose bets stand before the first vote is read, with a check after each, as the study does it."""
         columns = (votes.first, votes.second, votes.outcome, np.ones(len(votes.first)))
         block, begin = Block(*(np.asarray(column) for column in columns)), 0
         while begin < len(votes.first):
@@ -143,6 +147,9 @@ class _Fold:
             bets = np.zeros(len(part.first)) if ledger is None else ledger.bets(part.first, part.second)
             self._add(part, bets)
             begin = end
+            if ledger is not None:
+                self.evidence, _ = self.certificate.check(self.evidence, self.problem, self.facts, self._questions())
+            yield
 
 
 def _block(votes: Sequence[Vote]) -> Block:

@@ -1,5 +1,6 @@
 """All there is to say about a study or a file of votes. Each part is computed when it is first read, once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
@@ -77,7 +78,7 @@ class Findings:
             "name": self.name, "n": problem.n, "k": problem.k, "delta": problem.delta, "family": problem.family.name,
             "tolerance": problem.tolerance, "max_votes": problem.max_votes, "method": self.method,
             "rule": self.certificate.name, "paused": self.paused, "advice": self.advice,
-            "verdict": {**vars(self.verdict), "says": str(self.verdict)}, "events": self.events._asdict(),
+            "verdict": {**_finite(vars(self.verdict)), "says": str(self.verdict)}, "events": self.events._asdict(),
             "standing": asdict(self.standing), "allocation": asdict(self.allocation), "bounds": asdict(self.bounds),
             "saved": asdict(self.saved), "trust": asdict(self.trust), "pairs": self._pairs(),
         }  # fmt: skip
@@ -136,6 +137,11 @@ def vote_findings(
         name, table.items, problem, None, CERTIFICATES[rule](), named(found, table.items, theta),
         table_ballots(speaks, table), Events(imported=round(float(table.weight.sum()))),
     )  # fmt: skip
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON knows no infinity."""
+    return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in values.items()}
 
 
 def findings_of(source: Study | Findings) -> Findings:

@@ -29,6 +29,7 @@ def plot_error_bound(study: Study | Findings, ax: "Axes | None" = None) -> "Axes
         ax.set_ylim(min(delta, *bound) / 2, 1.6)
         ax.set_xlim(0, max(1, *course.votes))
         ax.annotate(f"allowed error {delta:g}", (0, delta), (4, 3), textcoords="offset points", va="bottom", color=INK)
+        ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_xlabel("votes")
         ax.set_ylabel("error bound")
     return ax

@@ -12,7 +12,7 @@ from shortlist.study.study import Study
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = 30  # judges, those with most votes
+SHOWN = 20  # judges, those with most votes
 NOBODY = "no judges are named"
 
 

@@ -12,7 +12,7 @@ from shortlist.study.study import Study
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_NAMES = 60
+MOST_NAMES, UNNAMED = 60, 32  # rows
 ROW, EDGE = 0.21, 0.75  # inches
 
 
@@ -56,7 +56,8 @@ def plot_chances(study: Study | Findings, ax: "Axes | None" = None) -> "Axes":
 
 
 def rows_size(rows: int) -> tuple[float, float]:
-    return 6.4, EDGE + ROW * min(max(rows, 3), MOST_NAMES)
+    """In inches; many rows without names need less room."""
+    return 6.4, EDGE + ROW * (max(rows, 3) if rows <= MOST_NAMES else UNNAMED)
 
 
 def _sides(places: tuple[Place, ...], k: int) -> list[tuple[list[int], str, str, str]]:

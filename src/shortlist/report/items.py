@@ -3,7 +3,7 @@
 from shortlist.findings.findings import Findings
 from shortlist.findings.standing import Place
 from shortlist.plots.places import plot_chances, plot_utilities, rows_size
-from shortlist.report.markup import Html, name, table, tag
+from shortlist.report.markup import Html, folded, name, table, tag
 from shortlist.report.svg import inline_svg
 from shortlist.report.words import chance, count, utility
 
@@ -33,7 +33,7 @@ def items_section(found: Findings) -> Html:
         tag("figure", utilities, tag("figcaption", reading)),
         tag("figure", chances, tag("figcaption", f"Chance of being in the top {k} by the same model: an estimate, "
                                    "not a proof.")),
-        _folded(found),
+        folded(f"All {len(found.items)} items", _table(found), len(found.items) > OPEN_ROWS),
     )  # fmt: skip
 
 
@@ -44,13 +44,6 @@ def _line(found: Findings) -> Html:
         f": their utilities differ by {utility(line.gap)} (95 % interval {utility(line.low)} to {utility(line.high)}); "
         f"by the same model the chance that the second is better is {chance(line.chance)}.",
     )  # fmt: skip
-
-
-def _folded(found: Findings) -> Html:
-    shown = _table(found)
-    if len(found.items) <= OPEN_ROWS:
-        return shown
-    return tag("details", tag("summary", f"All {len(found.items)} items"), shown)
 
 
 def _table(found: Findings) -> Html:

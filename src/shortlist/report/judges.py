@@ -5,10 +5,11 @@ from shortlist.findings.findings import Findings
 from shortlist.plots.judges import SHOWN, plot_agreement, plot_first_share
 from shortlist.plots.places import rows_size
 from shortlist.report.items import WIDTH
-from shortlist.report.markup import Html, name, table, tag
+from shortlist.report.markup import Html, folded, name, table, tag
 from shortlist.report.svg import inline_svg
 from shortlist.report.words import count, percent
 
+OPEN_ROWS = 20  # a longer table is folded
 READING = (
     "Agreement: the share of a judge's votes, ties left out, for the item that all other judges' votes put higher. "
     "Expected: the same for a judge who votes as the others' fit says. Kappa: 2 × agreement − 1, so that a coin has 0."
@@ -23,8 +24,9 @@ def judges_section(found: Findings) -> Html:
     others = (
         tag("p", f"{agreement.others:,} more judges with fewer votes.", class_="note") if agreement.others else None
     )
+    rows = folded(f"All {len(agreement.judges)} judges", _table(found), len(agreement.judges) > OPEN_ROWS)
     shown = min(len(agreement.judges), SHOWN)
-    return tag("section", title, _agreement(found, shown), _first_shown(found, shown + 1), _table(found), others)
+    return tag("section", title, _agreement(found, shown), _first_shown(found, shown + 1), rows, others)
 
 
 def _agreement(found: Findings, rows: int) -> Html | None:

@@ -54,6 +54,11 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], nu
     return tag("figure", tag("figcaption", caption, "."), wide)
 
 
+def folded(summary: str, content: Child, fold: bool = True) -> Child:
+    """The content, behind a line to click if asked."""
+    return tag("details", tag("summary", summary), content) if fold else content
+
+
 def name(text: str) -> Html:
     """A user's name for something, in its own writing direction."""
     return tag("bdi", text)

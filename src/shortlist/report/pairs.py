@@ -2,7 +2,7 @@
 
 from shortlist.findings.findings import Findings
 from shortlist.plots.squares import plot_allocation, plot_matrix, square_size
-from shortlist.report.markup import Html, name, table, tag
+from shortlist.report.markup import Html, folded, name, table, tag
 from shortlist.report.svg import inline_svg
 from shortlist.report.words import count, percent
 
@@ -63,7 +63,7 @@ def matrix_section(found: Findings) -> Html:
     summary = f"The {len(shown)} most asked pairs" if len(found.allocation.pairs) > ROWS else "All pairs with votes"
     return tag(
         "section", title, tag("figure", plot, tag("figcaption", says)),
-        tag("details", tag("summary", summary), _table(found, wins)),
+        folded(summary, _table(found, wins)),
     )  # fmt: skip
 
 

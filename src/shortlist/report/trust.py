@@ -2,7 +2,7 @@
 
 from shortlist.findings.findings import Findings
 from shortlist.findings.trust import Check
-from shortlist.report.markup import Html, name, table, tag
+from shortlist.report.markup import Child, Html, folded, name, table, tag
 from shortlist.report.words import count, percent, small
 
 READING = (
@@ -27,7 +27,7 @@ def _check(check: Check) -> Html:
     return tag("li", sign, " · ", tag("strong", f"{check.name}."), " ", check.says)
 
 
-def _upsets(found: Findings) -> Html | None:
+def _upsets(found: Findings) -> Child:
     upsets = found.trust.upsets.strongest
     if not upsets:
         return None
@@ -36,10 +36,10 @@ def _upsets(found: Findings) -> Html | None:
     ]
     head = ("outsider", "ahead of", "won", "lost", "p")
     caption = "Outsiders ahead of members of the answer in their direct votes, the surest first"
-    return _more("Pairs that speak against the answer", table(caption, head, rows, frozenset({2, 3, 4})))
+    return folded("Pairs that speak against the answer", table(caption, head, rows, frozenset({2, 3, 4})))
 
 
-def _cycles(found: Findings) -> Html | None:
+def _cycles(found: Findings) -> Child:
     cycles = found.trust.cycles.strongest
     if not cycles:
         return None
@@ -49,10 +49,10 @@ def _cycles(found: Findings) -> Html | None:
         score = ", ".join(f"{count(won)}:{count(lost)}" for won, lost in zip(cycle.won, cycle.lost, strict=True))
         rows.append([[a, " > ", b, " > ", c, " > ", a], score, small(cycle.p_value)])
     caption = "Circles by majority, the surest first; p holds for one triple, and there are many"
-    return _more("Circles", table(caption, ("circle", "votes", "p"), rows, frozenset({2})))
+    return folded("Circles", table(caption, ("circle", "votes", "p"), rows, frozenset({2})))
 
 
-def _residuals(found: Findings) -> Html | None:
+def _residuals(found: Findings) -> Child:
     residuals, wins = found.trust.misfit.residuals, found.problem.family.win is not None
     if not residuals:
         return None
@@ -66,8 +66,4 @@ def _residuals(found: Findings) -> Html | None:
     ]
     head = ("item", "against", "votes", "won" if wins else "mean", "by the fit", "deviations")
     caption = "Pairs that differ most from the fit, in standard deviations"
-    return _more("Where the fit is worst", table(caption, head, rows, frozenset({2, 3, 4, 5})))
-
-
-def _more(title: str, content: Html) -> Html:
-    return tag("details", tag("summary", title), content)
+    return folded("Where the fit is worst", table(caption, head, rows, frozenset({2, 3, 4, 5})))

@@ -41,7 +41,9 @@ def _ending(found: Findings) -> str:
         return f"{bound}; {found.problem.delta:g} was allowed."
     if verdict.done:
         return f"The vote budget is used up. {bound}."
-    return f"{bound}; the study goes on until it is {found.problem.delta:g}."
+    if found.entries is None:
+        return f"{bound}; the wanted error is {found.problem.delta:g}."
+    return f"{bound}; the study goes on until the error is at most {found.problem.delta:g}."
 
 
 def _notes(found: Findings) -> list[str]:
