@@ -2,8 +2,7 @@
 
 import re
 from html.parser import HTMLParser
-
-VOID = {"meta", "br", "path", "use", "image", "rect", "circle", "line"}
+from itertools import pairwise
 
 
 class Page(HTMLParser):
@@ -11,7 +10,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.ids, self.text, self.loads, self.rows = [], [], [], [], [], []
+        self.open, self.tags, self.ids, self.text, self.loads = [], [], [], [], []
         self.feed(text)
         self.close()
         assert not self.open, f"never closed: {self.open}"
@@ -65,5 +64,5 @@ def check(text):
     assert "https:" not in text
     assert page.tags.count("h1") == 1
     headings = [int(tag[1]) for tag in page.tags if re.fullmatch(r"h[1-6]", tag)]
-    assert all(later <= earlier + 1 for earlier, later in zip(headings, headings[1:], strict=False))
+    assert all(later <= earlier + 1 for earlier, later in pairwise(headings))
     return page

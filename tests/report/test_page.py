@@ -30,10 +30,9 @@ def test_a_report_of_every_kind_of_study(kind):
     for item in found.trust.checks:
         assert item.name in page.words
     assert found.verdict.guarantee in page.words
-    for word in ("paused", "budget", "voided"):
-        assert (word in page.words) == (
-            word in {"paused": "paused", "budget": "budget", "voided": "voided"}.get(kind, "")
-        )
+    said = {"paused": "is paused", "budget": "budget is used up", "voided": "Voided, with all", "waiting": "still out"}
+    for other, words in said.items():
+        assert (words in page.words) == (other == kind)
 
 
 def test_the_answer_and_its_bound_are_on_it():
