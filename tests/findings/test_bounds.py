@@ -73,20 +73,20 @@ def test_questions_out_skips_undo_void_and_imports_are_folded_as_the_study_does(
 
 
 def test_many_imported_votes_at_once():
-    first, second, outcome = rows(1500)
+    first, second, outcome = rows(800)
     study, half = make(votes=10, delta=1e-9), make(votes=10, delta=1e-9)
-    for one, end in ((study, 1500), (half, 700)):
-        one.import_votes(first[:700], second[:700], outcome[:700])
-        if end > 700:
-            one.import_votes(first[700:], second[700:], outcome[700:])
+    for one, end in ((study, 800), (half, 400)):
+        one.import_votes(first[:400], second[:400], outcome[:400])
+        if end > 400:
+            one.import_votes(first[400:], second[400:], outcome[400:])
     shown = dict(course(study, looks=10_000))
     assert half.examine().error_bound < 1
-    assert shown[710] == half.examine().error_bound
-    assert len(shown) > 300
+    assert shown[410] == half.examine().error_bound
+    assert len(shown) > 200
 
 
 def test_a_long_study_is_looked_at_now_and_then():
-    study = make(votes=900, delta=1e-9)
+    study = make(votes=450, delta=1e-9)
     shown = course(study)
     assert LOOKS / 2 < len(shown) <= LOOKS + 2
     assert shown[-1] == (study.verdict.votes, study.examine().error_bound)

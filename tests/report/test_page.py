@@ -20,7 +20,11 @@ EVIL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    ["certified", "no votes", "one vote", "paused", "gaussian", "only ties", "graded", "imported", "voided", "waiting",
+     "one judge", "nobody named", "budget", "glr"],
+)  # fmt: skip
 def test_a_report_of_every_kind_of_study(kind):
     study = KINDS[kind]()
     found = study_findings(study)
