@@ -5,7 +5,7 @@ import pytest
 
 from shortlist.findings.bounds import LOOKS, error_bounds
 from shortlist.findings.findings import study_findings
-from tests.findings.studies import KINDS, eta, make, rows, win
+from tests.findings.studies import eta, make, rows, win
 
 
 def course(study, **options):
@@ -94,12 +94,19 @@ def test_a_long_study_is_looked_at_now_and_then():
 
 
 def test_votes_after_the_verdict_are_not_in_it():
-    study = KINDS["certified"]()
-    late = make(votes=5)
-    assert study.verdict.done
-    questions = late.ask(3)
-    late.tell(questions[0], 1.0)
+    study, rng = make(votes=0, delta=0.3), np.random.default_rng(4)
+    slow = []
+    while not study.verdict.done:
+        quick, late = study.ask(2)
+        study.tell(quick, win(rng, 4 * eta(quick)))
+        slow.append(late)
+        if len(slow) > 3 and not study.verdict.done:
+            study.tell(slow[0], win(rng, 4 * eta(slow.pop(0))))
+    for question in slow:
+        study.tell(question, win(rng, eta(question)))
+    assert len(study.votes) == study.verdict.votes + len(slow)
     assert course(study)[-1] == (study.verdict.votes, study.verdict.error_bound)
+    assert max(votes for votes, _ in course(study)) == study.verdict.votes
 
 
 def test_glr_of_many_items_says_why_not():

@@ -71,16 +71,15 @@ class Findings:
         chosen = 0.0 if self.method is None else 1 - self.events.imported / max(self.ballots.votes, 1.0)
         return round_robin(self.problem, self.certificate, self.ballots, self.items, self.verdict, chosen)
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything as dictionaries, lists, strings and numbers; what is not known is None."""
+    def to_json(self, parts: Sequence[str] = PARTS) -> dict[str, Any]:
+        """Everything, or these parts, as dictionaries, lists, strings and numbers; what is not known is None."""
         problem = self.problem
         return {
             "name": self.name, "n": problem.n, "k": problem.k, "delta": problem.delta, "family": problem.family.name,
             "tolerance": problem.tolerance, "max_votes": problem.max_votes, "method": self.method,
             "rule": self.certificate.name, "paused": self.paused, "advice": self.advice,
             "verdict": {**_finite(vars(self.verdict)), "says": str(self.verdict)}, "events": self.events._asdict(),
-            "standing": asdict(self.standing), "allocation": asdict(self.allocation), "bounds": asdict(self.bounds),
-            "saved": asdict(self.saved), "trust": asdict(self.trust), "pairs": self._pairs(),
+            **{part: self._pairs() if part == "matrix" else asdict(getattr(self, part)) for part in parts},
         }  # fmt: skip
 
     def _pairs(self) -> list[list[Any]]:

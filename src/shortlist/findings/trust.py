@@ -56,6 +56,11 @@ def trust(problem: Problem, items: tuple[str, ...], ballots: Ballots, theta: Flo
     return Trust(checks, *found)
 
 
+def percent(share: float | None) -> str:
+    """With a space that does not break; a dash for what is not known."""
+    return "–" if share is None else f"{100 * share:.1f}\u00a0%"
+
+
 def _connected(found: Graph) -> Check:
     name = "All items are connected"
     if found.asked == 0:
@@ -125,15 +130,15 @@ def _even(found: Sides, judges: Sequence[JudgeFound]) -> Check:
     if not share.votes:
         return Check(name, "unknown", "No votes but ties.")
     said = (
-        f"The item shown first was preferred in {share.share:.1%} of {share.votes:,.0f} decided votes "
-        f"({share.low:.1%} to {share.high:.1%}); by the fit it should be {found.expected:.1%}."
+        f"The item shown first was preferred in {percent(share.share)} of {share.votes:,.0f} decided votes "
+        f"({percent(share.low)} to {percent(share.high)}); by the fit it should be {percent(found.expected)}."
     )
     if found.repeats.other_order is not None:
-        said += f" Judges who saw a pair both ways round chose differently in {found.repeats.other_order:.1%}."
+        said += f" Judges who saw a pair both ways round chose differently in {percent(found.repeats.other_order)}."
     uneven = [one for one in judges if one.votes >= SEEN_OFTEN and not _as_expected(one.sides)]
     uneven.sort(key=lambda one: -abs(one.sides.first.share - one.sides.expected))
     if uneven:
-        named = ", ".join(f"{one.judge} {one.sides.first.share:.0%}" for one in uneven[:3])
+        named = ", ".join(f"{one.judge} {percent(one.sides.first.share)}" for one in uneven[:3])
         said += f" Judges who lean to a side: {named}{' and others' if len(uneven) > 3 else ''}."
     if uneven or not _as_expected(found):
         return Check(name, "look", f"{said} Sides drawn by a coin keep this from helping an item; it costs votes.")
@@ -152,8 +157,8 @@ def _fresh(found: Repeats) -> Check:
     if found.same_order is None or found.expected is None or found.couples < FEW_COUPLES:
         return Check(name, "unknown", "Too few judges saw a pair twice the same way round to tell.")
     said = (
-        f"Judges who saw a pair twice the same way round chose differently in {found.same_order:.1%} of "
-        f"{found.couples:,.0f} couples of votes; fresh votes would in about {found.expected:.1%}."
+        f"Judges who saw a pair twice the same way round chose differently in {percent(found.same_order)} of "
+        f"{found.couples:,.0f} couples of votes; fresh votes would in about {percent(found.expected)}."
     )
     if found.same_order < found.expected / 2:
         return Check(name, "look", f"{said} Asking a fixed opinion again is no new vote: draw judges or cases.")

@@ -2,12 +2,13 @@
 
 from shortlist.findings.agreement import JudgeFound
 from shortlist.findings.findings import Findings
+from shortlist.findings.trust import percent
 from shortlist.plots.judges import SHOWN, plot_agreement, plot_first_share
 from shortlist.plots.places import rows_size
 from shortlist.report.items import WIDTH
 from shortlist.report.markup import Html, folded, name, table, tag
 from shortlist.report.svg import inline_svg
-from shortlist.report.words import count, percent
+from shortlist.report.words import count
 
 OPEN_ROWS = 20  # a longer table is folded
 READING = (

@@ -1,10 +1,11 @@
 """What was asked, what it saved, and who beat whom."""
 
 from shortlist.findings.findings import Findings
+from shortlist.findings.trust import percent
 from shortlist.plots.squares import plot_allocation, plot_matrix, square_size
 from shortlist.report.markup import Html, folded, name, table, tag
 from shortlist.report.svg import inline_svg
-from shortlist.report.words import count, percent
+from shortlist.report.words import count
 
 ROWS = 100  # pairs in a table
 

@@ -1,9 +1,9 @@
 """Can it be trusted? One line a question, and the numbers behind it."""
 
 from shortlist.findings.findings import Findings
-from shortlist.findings.trust import Check
+from shortlist.findings.trust import Check, percent
 from shortlist.report.markup import Child, Html, folded, name, table, tag
-from shortlist.report.words import count, percent, small
+from shortlist.report.words import count, small
 
 READING = (
     "What can be seen in the votes of what the guarantee supposes. A sign to look is no proof that something is wrong, "

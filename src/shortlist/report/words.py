@@ -3,19 +3,17 @@
 import math
 from datetime import UTC, datetime
 
+from shortlist.findings.trust import percent
+
 
 def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
-
-
 def chance(share: float) -> str:
     """A probability estimated from draws, which never know 0 and 1."""
     if not 0.0005 <= share <= 0.9995:
-        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
+        return "<\u00a00.1\u00a0%" if share < 0.5 else ">\u00a099.9\u00a0%"
     return percent(share)
 
 
