@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 MOST_NUMBERS, MOST_NAMES = 16, 40
+DARKEST = 0.25  # of the colours; darker ones would vanish on dark paper
 NO_VOTES = "no votes yet"
 
 
@@ -41,7 +42,8 @@ def plot_matrix(study: Study | Findings, ax: "Axes | None" = None) -> "Axes":
 
 def plot_allocation(study: Study | Findings, ax: "Axes | None" = None) -> "Axes":
     """How many votes each pair got, on a logarithmic scale."""
-    from matplotlib.colors import LogNorm
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap, LogNorm
 
     found = findings_of(study)
     square = found.matrix
@@ -50,15 +52,16 @@ def plot_allocation(study: Study | Findings, ax: "Axes | None" = None) -> "Axes"
         if not square.votes.any():
             return say_nothing(ax, NO_VOTES)
         votes = np.where(square.votes > 0, square.votes, np.nan)
+        colours = ListedColormap(colormaps["cividis"](np.linspace(DARKEST, 1, 256)))
         image = ax.imshow(
-            votes, cmap="cividis", norm=LogNorm(1, max(2.0, float(np.nanmax(votes)))), interpolation="none"
+            votes, cmap=colours, norm=LogNorm(1, max(2.0, float(np.nanmax(votes)))), interpolation="none"
         )  # fmt: skip
         _frame(ax, image, square.items, found.problem.k, "votes")
     return ax
 
 
 def square_size(n: int) -> tuple[float, float]:
-    side = min(max(3.0, 1.6 + 0.26 * n), 7.0)
+    side = min(max(2.6, 1.3 + 0.2 * n), 6.0)
     return side + 0.9, side
 
 
