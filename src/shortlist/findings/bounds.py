@@ -80,7 +80,7 @@ class _Fold:
     """Facts and evidence after the steps so far. Votes wait in a block until someone looks."""
 
     def __init__(self, problem: Problem, certificate: Certificate) -> None:
-        self.problem, self.certificate, wants = problem, certificate, certificate.wants or {"mle"}
+        self.problem, self.certificate, wants = problem, certificate, certificate.wants
         self.facts = Facts(
             empty_tally(problem.n),
             np.zeros(problem.n) if "mle" in wants else None,

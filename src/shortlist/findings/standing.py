@@ -16,7 +16,7 @@ from shortlist.pairs import Floats, Ints, node_sums
 from shortlist.problem import Problem
 from shortlist.threads import one_thread
 
-LEVEL, WIDTH = 0.95, 1.959963984540054  # of intervals, and their half-width in standard deviations
+WIDTH = 1.959963984540054  # half of a 95 % interval, in standard deviations
 
 
 @dataclass(frozen=True)

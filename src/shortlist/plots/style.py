@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours
 BLUE, ORANGE, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 AMBER, PURPLE = "#E69F00", "#CC79A7"
-INK, GREY, FAINT = "#1F2328", "#666666", "#D0D7DE"
+INK, GREY = "#1F2328", "#666666"
 
 STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.titlesize": 9, "legend.fontsize": 8, "axes.grid": True, "grid.alpha": 0.25,

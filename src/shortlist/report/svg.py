@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shortlist.plots.style import BLUE, FAINT, GREY, INK, ORANGE, drawing, matplotlib
+from shortlist.plots.style import BLUE, GREY, INK, ORANGE, drawing, matplotlib
 from shortlist.report.markup import Html, tag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {BLUE: "--blue", ORANGE: "--orange", INK: "--ink", GREY: "--soft", FAINT: "--faint"}
+COLOURS = {BLUE: "--blue", ORANGE: "--orange", INK: "--ink", GREY: "--soft"}
 PIXELS = 130  # an inch, on a wide screen
 NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # no stamps: the same study, the same bytes
 
