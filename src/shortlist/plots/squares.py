@@ -11,6 +11,7 @@ from shortlist.study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
     from matplotlib.image import AxesImage
 
 MOST_NUMBERS, MOST_NAMES = 16, 40
@@ -44,6 +45,7 @@ def plot_allocation(study: Study | Findings, ax: "Axes | None" = None) -> "Axes"
     """How many votes each pair got, on a logarithmic scale."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap, LogNorm
+    from matplotlib.ticker import LogLocator
 
     found = findings_of(study)
     square = found.matrix
@@ -56,7 +58,10 @@ def plot_allocation(study: Study | Findings, ax: "Axes | None" = None) -> "Axes"
         image = ax.imshow(
             votes, cmap=colours, norm=LogNorm(1, max(2.0, float(np.nanmax(votes)))), interpolation="none"
         )  # fmt: skip
-        _frame(ax, image, square.items, found.problem.k, "votes")
+        bar = _frame(ax, image, square.items, found.problem.k, "votes")
+        bar.locator = LogLocator(subs=(1, 2, 5))
+        bar.update_ticks()
+        plain_ticks(bar.ax.yaxis)
     return ax
 
 
@@ -74,8 +79,8 @@ def _write(ax: "Axes", share: Floats, wins: bool, middle: float, far: float) -> 
             ax.text(column, row, text, ha="center", va="center", fontsize=6.5, color="white" if dark else "black")
 
 
-def _frame(ax: "Axes", image: "AxesImage", items: tuple[str, ...], k: int, label: str) -> None:
-    """Names, and the line between the answer and the rest on both sides."""
+def _frame(ax: "Axes", image: "AxesImage", items: tuple[str, ...], k: int, label: str) -> "Colorbar":
+    """Names, the line between the answer and the rest on both sides, and what the colours mean."""
     n = len(items)
     ax.grid(visible=False)
     for line in (ax.axhline, ax.axvline):
@@ -97,3 +102,4 @@ def _frame(ax: "Axes", image: "AxesImage", items: tuple[str, ...], k: int, label
     assert figure is not None
     bar = figure.colorbar(image, ax=ax, label=label, shrink=0.8)
     plain_ticks(bar.ax.yaxis)
+    return bar

@@ -51,7 +51,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], nu
     ]  # fmt: skip
     whole = tag("table", tag("thead", titles), tag("tbody", body), aria_label=caption)
     wide = tag("div", whole, class_="wide", role="region", aria_label=caption, tabindex="0")
-    return tag("figure", tag("figcaption", caption, "."), wide)
+    return tag("figure", tag("figcaption", caption, "."), wide, class_="table")
 
 
 def folded(summary: str, content: Child, fold: bool = True) -> Child:
