@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## find the best 3 of 12 with simulated judges
+demo: $(READY)  ## find the best 3 of 12 with simulated judges, and write report.html
 	$(BIN)/shortlist demo
 
 test: $(READY)  ## what CI runs: checks, tests, statistical guarantees

@@ -22,7 +22,7 @@ def run_json(*arguments):
 
 def test_help_lists_every_command():
     text = run("--help").stdout
-    for command in ("demo", "oracle", "simulate", "certify", "replay", "votes"):
+    for command in ("demo", "oracle", "simulate", "certify", "replay", "votes", "report"):
         assert command in text
         assert "--json" in run(command, "--help").stdout
     assert "experiment" in text

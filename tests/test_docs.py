@@ -57,7 +57,7 @@ def test_links_lead_somewhere_and_no_machine_is_named(doc):
 def test_every_command_in_the_docs_exists():
     commands = {
         "demo", "certify", "oracle", "simulate", "replay", "experiment", "votes", "create", "status", "ask", "tell",
-        "import", "export", "storage",
+        "import", "export", "storage", "report",
     }  # fmt: skip
     for doc in DOCS:
         for line in re.findall(r"^\$ shortlist (\w+)", doc.read_text(), re.MULTILINE):
@@ -85,6 +85,7 @@ def test_the_readme_mentions_every_public_function():
         "simulate",
         "read_votes",
         "write_votes",
+        "write_report",
     ):
         assert name in shortlist.__all__
         assert name in text
@@ -105,6 +106,15 @@ def test_the_code_about_judges_runs():
     done = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
     assert done.stdout.count("Top 2 of 4") == 2
     assert "asking again gives no new votes" in done.stdout
+
+
+def test_the_code_about_reports_runs(tmp_path):
+    text = (ROOT / "docs" / "report.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "4 items\n"
+    assert (tmp_path / "report.html").exists()
 
 
 def test_the_makefile_explains_itself():

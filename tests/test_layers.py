@@ -8,7 +8,9 @@ import shortlist
 ROOT = Path(shortlist.__file__).parent
 LAYERS = [
     ["cli"],
-    ["experiments", "judges"],
+    ["experiments", "judges", "report"],
+    ["plots"],
+    ["findings"],
     ["study", "io"],
     ["simulation"],
     ["arrays", "baselines", "instances"],
@@ -26,6 +28,7 @@ LAYERS = [
     ["errors"],
 ]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
+SHELL = ("cli", "experiments", "judges", "report", "plots", "findings", "study", "io")
 CORE_MAY_IMPORT = {
     "collections", "concurrent", "contextlib", "dataclasses", "functools", "hashlib", "importlib", "math",
     "multiprocessing", "numba", "numpy", "operator", "scipy", "shortlist", "threadpoolctl", "time", "typing",
@@ -64,7 +67,7 @@ def test_imports_point_down():
 
 def test_the_core_knows_only_numbers():
     for name, file in modules():
-        if name not in ("__init__", "__main__", "cli", "experiments", "judges", "study", "io"):
+        if name not in ("__init__", "__main__", *SHELL):
             foreign = {target.split(".")[0] for target in imports(file)} - CORE_MAY_IMPORT
             assert not foreign, f"{file.relative_to(ROOT)} imports {foreign}"
 

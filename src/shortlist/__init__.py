@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from shortlist.judges.runner import find_top as find_top
     from shortlist.judges.runner import run_study as run_study
     from shortlist.oracle import solve_oracle as solve_oracle
+    from shortlist.report.page import write_report as write_report
     from shortlist.rules.bridge import Bridge as Bridge
     from shortlist.rules.oracle_tracking import OracleTracking as OracleTracking
     from shortlist.rules.track_and_stop import TrackAndStop as TrackAndStop
@@ -86,6 +87,7 @@ _HOMES = {
     "run_study": "judges.runner",
     "simulate": "simulation",
     "solve_oracle": "oracle",
+    "write_report": "report.page",
     "write_votes": "io.write",
 }
 

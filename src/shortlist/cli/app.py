@@ -8,6 +8,7 @@ from shortlist import __version__
 from shortlist.cli import commands, experiment, studies
 from shortlist.cli.demo import demo
 from shortlist.cli.judge import judge
+from shortlist.cli.report import report
 from shortlist.cli.run import run
 from shortlist.cli.votes import votes
 from shortlist.errors import ShortlistError
@@ -33,6 +34,7 @@ app.command()(studies.ask)
 app.command()(studies.tell)
 app.command("import")(studies.import_votes)
 app.command()(studies.export)
+app.command()(report)
 app.add_typer(studies.storage_app, name="storage")
 
 

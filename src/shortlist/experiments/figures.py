@@ -4,29 +4,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.errors import BadExperiment, NotInstalled
+from shortlist.errors import BadExperiment
 from shortlist.experiments.curves import draw_curves, panels_of, ratio_panels
 from shortlist.experiments.heat import draw_heat
 from shortlist.experiments.looks import AXES
 from shortlist.experiments.results import Row, read_table, whole_file
 from shortlist.experiments.run import table_path
 from shortlist.experiments.sweep import Sweep, load_sweep
+from shortlist.plots.style import STYLE, matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STYLE: dict[Any, Any] = {
-    "font.size": 8, "axes.titlesize": 9, "legend.fontsize": 8, "axes.grid": True, "grid.alpha": 0.25,
-    "pdf.fonttype": 42,
-}  # fmt: skip
-
 
 def draw(sweep: Sweep, folder: Path) -> list[Path]:
     """Draw the sweep's figure from its table; the files written."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise NotInstalled("a figure", "matplotlib", "plots") from None
+    mpl = matplotlib("a figure")
     kind = sweep.figure.get("kind")
     if kind not in _KINDS:
         raise BadExperiment(f"unknown kind of figure {kind!r}; choose one of {', '.join(_KINDS)}")

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from shortlist.experiments.results import Row
 from shortlist.experiments.sweep import LOWER_BOUND, W_STAR
+from shortlist.plots.style import AMBER, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
 
 
 class Look(NamedTuple):
@@ -15,19 +16,19 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    "bridge": Look("bridge (ours)", "#0072B2", "o"),
-    "oracle-tracking": Look("oracle-tracking (Algorithm 1)", "#D55E00", "s"),
+    "bridge": Look("bridge (ours)", BLUE, "o"),
+    "oracle-tracking": Look("oracle-tracking (Algorithm 1)", ORANGE, "s"),
     "oracle": Look("oracle", "#000000", "*"),
-    "online-oracle": Look("online oracle", "#E69F00", "D"),
-    "seeks": Look("SEEKS", "#009E73", "^"),
-    "seeks-v2": Look("SEEKS-v2", "#56B4E9", "v"),
-    "active-ranking": Look("Active Ranking", "#CC79A7", "P"),
-    "active-ranking-tight": Look("Active Ranking, tight", "#CC79A7", "X", ":"),
+    "online-oracle": Look("online oracle", AMBER, "D"),
+    "seeks": Look("SEEKS", GREEN, "^"),
+    "seeks-v2": Look("SEEKS-v2", SKY, "v"),
+    "active-ranking": Look("Active Ranking", PURPLE, "P"),
+    "active-ranking-tight": Look("Active Ranking, tight", PURPLE, "X", ":"),
     "borda-lucb": Look("Borda-LUCB", "#8C6D1F", "<", "-."),
-    "track-and-stop": Look("track-and-stop", "#666666", ">", "-."),
-    "uniform": Look("uniform", "#666666", "h", ":"),
-    LOWER_BOUND: Look("lower bound for any method", "#666666", "", "--"),
-    W_STAR: Look("best allocation $w^*$", "#666666", ""),
+    "track-and-stop": Look("track-and-stop", GREY, ">", "-."),
+    "uniform": Look("uniform", GREY, "h", ":"),
+    LOWER_BOUND: Look("lower bound for any method", GREY, "", "--"),
+    W_STAR: Look("best allocation $w^*$", GREY, ""),
 }
 AXES = {
     "n": "number of items $n$", "k": "number wanted $k$", "delta": "allowed error $\\delta$",
@@ -38,7 +39,7 @@ WORLDS = {"random-utilities": "random utilities", "equally-spaced": "equally spa
 
 
 def look(method: str) -> Look:
-    return LOOKS.get(method, Look(method, "#666666", "."))
+    return LOOKS.get(method, Look(method, GREY, "."))
 
 
 def methods(rows: Iterable[Row]) -> list[str]:

@@ -231,6 +231,16 @@ class Study:
         return self._storage
 
     @property
+    def method(self) -> Rule:
+        """How it asks."""
+        return self._desk.ahead.rule
+
+    @property
+    def rule(self) -> loop.Certificate:
+        """When it stops."""
+        return self._desk.ahead.certificate
+
+    @property
     def paused(self) -> bool:
         return self._desk.paused
 

@@ -1,0 +1,78 @@
+"""How all figures look: readable in print and without colour, in colours that all eyes can tell apart."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shortlist.errors import NotInstalled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+# Okabe and Ito's colours
+BLUE, ORANGE, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
+AMBER, PURPLE = "#E69F00", "#CC79A7"
+INK, GREY = "#1F2328", "#666666"
+
+STYLE: dict[Any, Any] = {
+    "font.size": 8, "axes.titlesize": 9, "legend.fontsize": 8, "axes.grid": True, "grid.alpha": 0.25,
+    "pdf.fonttype": 42,
+}  # fmt: skip
+INKED: dict[Any, Any] = {
+    **STYLE,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK),
+    "axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left",
+}  # fmt: skip
+LONG_NAME = 24  # letters of an item's name that fit beside a plot
+
+
+def matplotlib(purpose: str) -> Any:
+    """The package; raises NotInstalled, which says how to get it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise NotInstalled(purpose, "matplotlib", "plots") from None
+    return matplotlib
+
+
+def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
+    """The axes given, or new ones of that size in inches."""
+    matplotlib("a plot")
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def drawing() -> Any:
+    """The context in which a plot looks like ours."""
+    return matplotlib("a plot").rc_context(INKED)
+
+
+def short(name: str) -> str:
+    """A name as it fits beside a plot, its dollars no formulas."""
+    cut = name if len(name) <= LONG_NAME else f"{name[: LONG_NAME - 1]}…"
+    return "".join(letter if letter.isprintable() else " " for letter in cut).replace("$", r"\$")
+
+
+def name_rows(ax: "Axes", names: Sequence[str]) -> None:
+    """One row for each name, the first on top."""
+    ax.set_yticks(range(len(names)), [short(name) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+
+
+def plain_ticks(axis: "Axis") -> None:
+    """0.1 rather than a power of ten."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def say_nothing(ax: "Axes", why: str) -> "Axes":
+    """Empty axes that say why."""
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, why, ha="center", va="center", transform=ax.transAxes, color=GREY)
+    return ax

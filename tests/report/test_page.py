@@ -1,0 +1,119 @@
+"""The page: whole, closed to the network, safe with any name, and it says what the findings say."""
+
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.errors import BadInput
+from shortlist.findings.findings import study_findings, vote_findings
+from shortlist.report.markup import Html, tag
+from shortlist.report.page import make_report, write_report
+from tests.findings.studies import KINDS, table
+from tests.report.html import check
+
+EVIL = (
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</title></svg><svg onload=alert(3)>", "a & b < c",
+    "$\\frac{1}{0}$ $x_", "‮desrever", "line\nbreak\ttab", "ü" * 300, "javascript:alert(4)", "{{7*7}} ${x} %s",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["certified", "no votes", "one vote", "paused", "gaussian", "only ties", "graded", "imported", "voided", "waiting",
+     "one judge", "nobody named", "budget", "glr"],
+)  # fmt: skip
+def test_a_report_of_every_kind_of_study(kind):
+    study = KINDS[kind]()
+    found = study_findings(study)
+    page = check(make_report(found))
+    for place in found.standing.places:
+        assert place.item in page.words
+    for item in found.trust.checks:
+        assert item.name in page.words
+    assert found.verdict.guarantee in page.words
+    said = {"paused": "is paused", "budget": "budget is used up", "voided": "Voided, with all", "waiting": "still out"}
+    for other, words in said.items():
+        assert (words in page.words) == (other == kind)
+
+
+def test_the_answer_and_its_bound_are_on_it():
+    study = KINDS["certified"]()
+    page = check(make_report(study))
+    assert f"Proved: the top 2 of 6 after {study.verdict.votes:,} votes." in page.words
+    assert f"Error at most {study.verdict.error_bound:.2g}; 0.2 was allowed." in page.words
+    assert "Not proved" not in page.words
+    assert "not proved" in check(make_report(KINDS["unfinished"]())).words
+
+
+def test_a_report_of_a_vote_file():
+    page = check(make_report(vote_findings(table(300), 2, name="votes.csv")))
+    assert "Report of a vote file" in page.words
+    assert "votes.csv" in page.words
+
+
+def test_names_stay_names():
+    """Items, judges and file names that try to be markup, formulas or directions."""
+    rng = np.random.default_rng(1)
+    pairs = [rng.permutation(len(EVIL))[:2] for _ in range(300)]
+    judges = [EVIL[int(number)] for number in rng.integers(0, len(EVIL), 300)]
+    votes = shortlist.make_table(
+        [EVIL[i] for i, _ in pairs], [EVIL[j] for _, j in pairs], rng.integers(0, 2, 300).astype(float), judge=judges
+    )
+    text = make_report(vote_findings(votes, 3, name=EVIL[0]))
+    page = check(text)
+    for name in EVIL:
+        assert re.sub(r"\s+", " ", name) in page.words
+    assert "<script" not in text
+    assert "<img" not in text
+    assert text.count("<svg") == len(re.findall(r'<svg viewBox="[\d. ]+" role="img"', text))
+
+
+def test_strings_are_escaped_and_html_is_not():
+    assert tag("p", "<b>", Html("<b>"), ["&", None], title='"') == '<p title="&quot;">&lt;b&gt;<b>&amp;</p>'
+
+
+def test_the_same_study_makes_the_same_bytes():
+    assert (
+        make_report(KINDS["imported"]()).split("First record")[0]
+        == make_report(KINDS["imported"]()).split("First record")[0]
+    )
+
+
+def test_many_items_stay_small():
+    rng, n = np.random.default_rng(2), 200
+    pairs = [rng.permutation(n)[:2] for _ in range(8000)]
+    votes = shortlist.make_table(
+        [f"item {i}" for i, _ in pairs], [f"item {j}" for _, j in pairs], [float(i < j) for i, j in pairs]
+    )
+    text = make_report(vote_findings(votes, 20, rule="posterior"))
+    check(text)
+    assert len(text) < 700_000
+
+
+def test_a_report_that_cannot_be_written(tmp_path):
+    study = KINDS["no votes"]()
+    with pytest.raises(BadInput, match="cannot write"):
+        write_report(study, tmp_path / "nowhere" / "report.html")
+    write_report(study, tmp_path / "report.html")
+    check((tmp_path / "report.html").read_text(encoding="utf-8"))
+
+
+def luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_text_can_be_read():
+    """WCAG AA: 4.5 to 1 for everything that is text, on both papers, in light, dark and print."""
+    css = files("shortlist.report").joinpath("page.css").read_text()
+    palettes = [dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in css.split(":root")[1:]]
+    assert len(palettes) == 3
+    for palette in palettes:
+        for paper in ("paper", "wash"):
+            for ink in ("ink", "soft", "blue", "orange", "fine", "look"):
+                lights = sorted(luminance(palette[name]) for name in (paper, ink))
+                assert (lights[1] + 0.05) / (lights[0] + 0.05) >= 4.5, (paper, ink)
