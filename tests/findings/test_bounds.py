@@ -73,15 +73,14 @@ def test_questions_out_skips_undo_void_and_imports_are_folded_as_the_study_does(
 
 
 def test_many_imported_votes_at_once():
-    first, second, outcome = rows(800)
+    first, second, outcome = rows(1200)
     study, half = make(votes=10, delta=1e-9), make(votes=10, delta=1e-9)
-    for one, end in ((study, 800), (half, 400)):
-        one.import_votes(first[:400], second[:400], outcome[:400])
-        if end > 400:
-            one.import_votes(first[400:], second[400:], outcome[400:])
+    for one in (study, half):
+        one.import_votes(first[:600], second[:600], outcome[:600])
+    study.import_votes(first[600:], second[600:], outcome[600:])
     shown = dict(course(study, looks=10_000))
     assert half.examine().error_bound < 1
-    assert shown[410] == half.examine().error_bound
+    assert shown[610] == half.examine().error_bound
     assert len(shown) > 200
 
 
