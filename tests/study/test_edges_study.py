@@ -148,3 +148,10 @@ def test_chances_add_up_and_follow_the_votes():
     chances = study.chances()
     assert sum(chances.values()) == pytest.approx(2)
     assert min(chances["ann"], chances["bob"]) > max(chances["cid"], chances["dee"], chances["eve"])
+
+
+def test_a_tolerance_is_said_in_the_units_of_the_votes():
+    said = shortlist.create_study(ITEMS, k=2, tolerance=0.1).verdict.guarantee
+    assert "with more than 0.5 + 0.1" in said
+    said = shortlist.create_study(ITEMS, k=2, tolerance=3.0, family="gaussian", sigma=2.0).verdict.guarantee
+    assert "by more than 3," in said

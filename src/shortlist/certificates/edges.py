@@ -26,7 +26,7 @@ BETS_SHARE = 0.5  # of a file's votes; the rest of the stake is on the grid, whi
 LEAST_LOG = -500.0  # no error bound smaller than its exponential is told apart
 GUARANTEE = "error at most {delta:g} if no outsider is expected to beat a member of the true top {k} (edge theorem)"
 TOLERANT = (
-    "with error at most {delta:g} no outsider beats a member with more than 0.5 + {tolerance:g}, under strong "
+    "with error at most {delta:g} no outsider {beats}, under strong "
     "stochastic transitivity (edge theorem with tolerance)"
 )
 
@@ -174,8 +174,10 @@ class _Chains:
 
 def guarantee(problem: Problem) -> str:
     form = TOLERANT if problem.tolerance else GUARANTEE
-    noise = "" if problem.family.win is not None else ", for normal noise of the given sigma or less"
-    return form.format(delta=problem.delta, k=problem.k, tolerance=problem.tolerance) + noise
+    counted = problem.family.win is not None
+    beats = f"beats a member {'with more than 0.5 +' if counted else 'by more than'} {problem.tolerance:g}"
+    noise = "" if counted else ", for normal noise of the given sigma or less"
+    return form.format(delta=problem.delta, k=problem.k, beats=beats) + noise
 
 
 def _open(problem: Problem) -> Verdict[int]:
