@@ -7,6 +7,7 @@ import typer
 from shortlist import __version__
 from shortlist.cli import commands, experiment, studies
 from shortlist.cli.demo import demo
+from shortlist.cli.serve import serve
 from shortlist.cli.votes import votes
 from shortlist.errors import ShortlistError
 
@@ -29,6 +30,7 @@ app.command()(studies.ask)
 app.command()(studies.tell)
 app.command("import")(studies.import_votes)
 app.command()(studies.export)
+app.command()(serve)
 app.add_typer(studies.storage_app, name="storage")
 
 

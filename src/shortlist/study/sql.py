@@ -42,7 +42,7 @@ from shortlist.study.records import Record, dump, load
 from shortlist.study.storage import Entry, Snapshot, Writer
 
 PATIENCE = 60.0  # seconds to wait for another process's lock
-HEAD = "0001"  # the newest of migrations/versions
+HEAD = "0003"  # the newest of migrations/versions
 
 tables = MetaData()
 number = BigInteger().with_variant(Integer, "sqlite")
@@ -169,6 +169,18 @@ class Database:
                 connection.execute(insert(snapshots), {"study": study, **snapshot._asdict()})
             else:
                 connection.execute(update(snapshots).where(newer).values(**snapshot._asdict()))
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection to look into tables that others keep beside the studies."""
+        with _explained(self.url), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """A transaction on such tables: all of it happens, or nothing."""
+        with _explained(self.url), self._begin() as connection:
+            yield connection
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:

@@ -103,25 +103,29 @@ class Study:
 
     @overload
     def ask(
-        self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
-    ) -> Question: ...
+        self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> Question: ...  # fmt: skip
     @overload
     def ask(
-        self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
-    ) -> list[Question]: ...
+        self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> list[Question]: ...  # fmt: skip
     def ask(
-        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None
-    ) -> Question | list[Question]:
+        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> Question | list[Question]:  # fmt: skip
         """The question to put to a judge next; with a count, a list of several to have out at once.
 
         `avoid` are pairs of items that this judge must not be shown, such as their own work. After `lease` seconds
-        without an answer the question is closed as skipped.
+        without an answer the question is closed as skipped. `pair` asks about these two items, as after an undo.
 
         Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for; a list is
         shorter where the budget ends.
         """
         shunned = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
         wanted = 1 if count is None else whole("count", count, 1)
+        chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
         asked: list[Asked] = []
 
         def decide(desk: Desk) -> tuple[Sequence[Record], Desk]:
@@ -131,7 +135,7 @@ class Study:
             self._check_open(judge)
             for _ in range(wanted):
                 try:
-                    asked.append(next_question(desk, judge, shunned, None if lease is None else now + lease))
+                    asked.append(next_question(desk, judge, shunned, None if lease is None else now + lease, chosen))
                 except NothingToAsk:
                     if not asked:
                         raise
@@ -376,6 +380,11 @@ class Study:
             raise StudyDone(str(self._desk.settled.verdict.reason))
         if self._desk.paused:
             raise StudyPaused(self.name)
+
+    def _allowed(self, pair: int) -> int:
+        if self.problem.allowed is not None and pair not in self.problem.allowed:
+            raise BadProblem("this pair is not among the allowed ones of the study; ask about another")
+        return pair
 
     def _check_undo(self) -> None:
         if not self._desk.any_order:
