@@ -47,7 +47,7 @@ def test_a_study_from_the_first_question_to_an_export(shortlist, tmp_path):
     assert status["top"] == ["banana"]
     assert status["advice"] is None
     assert json.loads(shortlist("storage", "list", "--json")) == {"studies": ["fruit"]}
-    assert "0001 -> 0001" in shortlist("storage", "upgrade", "sqlite:///shortlist.db")
+    assert "0003 -> 0003" in shortlist("storage", "upgrade", "sqlite:///shortlist.db")
 
 
 def test_wrong_calls_end_in_one_line_and_write_nothing(shortlist, tmp_path):

@@ -307,7 +307,7 @@ def test_a_database_of_another_version_is_refused_until_upgraded(url):
     with pytest.raises(StorageOutdated, match="shortlist storage upgrade"):
         load_study("demo", url)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     engine.dispose()
-    assert upgrade_storage(url) == ("0001", "0001")
+    assert upgrade_storage(url) == ("0003", "0003")
     load_study("demo", url)

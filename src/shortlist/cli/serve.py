@@ -1,5 +1,6 @@
 """`shortlist serve`: judging on the web."""
 
+from contextlib import suppress
 from importlib.util import find_spec
 
 import typer
@@ -40,5 +41,6 @@ def serve(
         out.print(f"\n  Open this once to become the owner:\n  {link}\n")
     else:
         out.print("A new link for the owner: shortlist serve --owner-link, with the same storage and address.")
-    web.run(Settings(storage=storage, lease=lease), host, port, workers, log_level)
+    with suppress(KeyboardInterrupt):  # uvicorn has stopped in good order before it passes this on
+        web.run(Settings(storage=storage, lease=lease), host, port, workers, log_level)
     out.print("stopped; all votes are saved")

@@ -27,7 +27,7 @@ function show() {
   $('#answered').textContent = `${answered} ${answered === 1 ? 'answer' : 'answers'}`
   if (!question) return wait()
   if (question.id === shown) return
-  shown = question.id
+  shown = $('#pair').dataset.question = question.id
   shownAt = performance.now()
   fill($('#first'), question.first)
   fill($('#second'), question.second)
