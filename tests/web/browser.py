@@ -16,6 +16,15 @@ def launch(playwright):
     return playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
 
 
+def until(page, true, arg=None, tries=600):
+    """Waits until an expression is true. Playwright's own way would need eval, which our pages forbid."""
+    for _ in range(tries):
+        if page.evaluate(true, arg):
+            return
+        page.wait_for_timeout(30)
+    raise AssertionError(f"never came true: {true}")
+
+
 class Hands:
     """One judge at one page. `how` is keyboard, mouse or phone."""
 
@@ -52,19 +61,21 @@ class Hands:
 
     def moved(self, question):
         """Waits until another pair, or the end, is on the screen."""
-        self.page.wait_for_function(
-            "old => document.querySelector('#pair').hidden || document.querySelector('#pair').dataset.question !== old",
-            arg=question,
-        )
+        until(self.page, "old => { const pair = document.querySelector('#pair'); return pair.hidden || "
+              "pair.dataset.question !== old }", question)  # fmt: skip
 
     def judge_all(self):
         """Prefers what comes first in the alphabet until the study ends."""
         while self.ready():
+            self.prefer()
+
+    def prefer(self):
+        """What comes first in the alphabet, unless the study has just ended."""
+        self.sent()
+        if self.question is not None:
             first, second = self.titles()
             self.answer(1 if first < second else 0)
 
     def sent(self):
         """Waits until every answer has reached the service."""
-        self.page.wait_for_function(
-            "Object.entries(localStorage).every(([key, value]) => !key.endsWith('outbox') || value === '[]')"
-        )
+        until(self.page, "() => Object.entries(localStorage).every(([k, v]) => !k.endsWith('outbox') || v === '[]')")

@@ -83,9 +83,11 @@ function next(turn) {
 
 // --- answering ---
 
-function answer(body) {
+const settled = () => performance.now() - shownAt >= SETTLE
+
+function answer(body, about = settled() && shown) {
   const question = queue[0]
-  if (!question || question.id !== shown || performance.now() - shownAt < SETTLE) return
+  if (!question || question.id !== about) return
   queue.shift()
   outbox.add(question, body)
   answered += 1
@@ -206,17 +208,17 @@ async function undo() {
 }
 
 function skip() {
-  if (queue.length && !$('#skip-dialog').open) {
-    $('#reason').value = ''
-    $('#skip-dialog').showModal()
-  }
+  if (!queue.length || $('#skip-dialog').open) return
+  $('#reason').value = ''
+  $('#skip-dialog').dataset.about = shown
+  $('#skip-dialog').showModal()
 }
 
 $('#skip-dialog').addEventListener('close', () => {
   const choice = $('#skip-dialog').returnValue
   $('#skip-dialog').returnValue = ''
   const reason = choice === 'other' ? $('#reason').value.trim() || 'other' : choice
-  if (reason) answer({ skip: reason })
+  if (reason) answer({ skip: reason }, $('#skip-dialog').dataset.about)
 })
 
 // --- hands ---
