@@ -1,5 +1,6 @@
 """A real `shortlist serve` on a port of its own, and clients that talk to it."""
 
+import json
 import os
 import re
 import signal
@@ -7,9 +8,12 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import httpx
+
+from shortlist.web.settings import VARIABLE, Settings
 
 READY = 60.0  # seconds; a busy machine is slow to import
 
@@ -21,18 +25,24 @@ def free_port():
 
 
 class Server:
-    def __init__(self, storage, folder, *options, port=None):
-        self.storage, self.port, self.options = storage, port or free_port(), options
+    def __init__(self, storage, folder, *options):
+        self.storage, self.port, self.options = storage, free_port(), options
         self.base = f"http://127.0.0.1:{self.port}"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
         self.process = None
 
-    def start(self):
+    def command(self):
         command = [sys.executable, "-m", "shortlist", "serve", "--storage", self.storage, "--port", str(self.port)]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        return [*command, *self.options]
+
+    def environment(self):
+        return {}
+
+    def start(self):
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **self.environment()}
         with self.out.open("a") as out, self.err.open("a") as err:
             self.process = subprocess.Popen(
-                [*command, *self.options], stdout=out, stderr=err, env=environment, start_new_session=True
+                self.command(), stdout=out, stderr=err, env=environment, start_new_session=True
             )
         deadline = time.monotonic() + READY
         while time.monotonic() < deadline:
@@ -66,6 +76,18 @@ class Server:
         command = [sys.executable, "-m", "shortlist", "serve", "--storage", self.storage, "--owner-link"]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         return done.stdout.strip().partition("#")[2]
+
+
+class Unlimited(Server):
+    """As a worker is started, but without limits on rates."""
+
+    def command(self):
+        app = ["--factory", "shortlist.web.app:create_app", "--port", str(self.port), "--no-access-log"]
+        return [sys.executable, "-m", "uvicorn", *app]
+
+    def environment(self):
+        settings = Settings(self.storage, token_rate=1e6, address_rate=1e6, failure_rate=1e6)
+        return {VARIABLE: json.dumps(asdict(settings))}
 
 
 def owner_key(server, token):

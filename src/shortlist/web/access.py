@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Path, Request, Response
 from fastapi.security import APIKeyCookie, HTTPBearer
 
-from shortlist.web.limits import Rate, address
+from shortlist.web.limits import address
 from shortlist.web.state import Service
 from shortlist.web.tokens import LIFETIME, Kind, Token, find, form_token
 
@@ -20,6 +20,7 @@ OWNER_COOKIE = "shortlist-owner"
 JUDGE_COOKIE = "shortlist-judge-"
 FORM_HEADER = "x-form-token"
 SAFE = ("GET", "HEAD")
+ASK = "open the link you were given, or send a good token"
 NAME = r"^\w[\w .\-]{0,99}$"
 StudyName = Annotated[str, Path(pattern=NAME, description="The study's name.")]
 QuestionId = Annotated[
@@ -67,7 +68,7 @@ def split_id(id: str) -> tuple[str, int]:
 def judge_of(request: Request, here: Service, name: str) -> Token:
     token = _who(request, here, judge_cookie(name), Kind.judge_link, Kind.judge_session)
     if token.study != name:
-        raise _nobody(request, here)
+        raise wrong_token(request, here)
     return token
 
 
@@ -99,15 +100,12 @@ def check_site(request: Request) -> None:
 
 
 def _who(request: Request, here: Service, cookie: str, bearer_kind: Kind, session_kind: Kind) -> Token:
-    failures: Rate = here.failures
-    if failures.empty(address(request.scope)):
-        raise HTTPException(429, "too many wrong tokens; wait a moment", {"retry-after": "5"})
     header = request.headers.get("authorization")
     text = request.cookies.get(cookie) if header is None else header.removeprefix("Bearer ").strip()
     kinds = (bearer_kind,) if header is not None else (session_kind,)
     token = None if text is None else find(here.database, text, kinds)
     if token is None or text is None:
-        raise _nobody(request, here, text is not None)
+        raise wrong_token(request, here) if text else HTTPException(401, ASK, {"www-authenticate": "Bearer"})
     if not here.tokens.take(token.id):
         raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "1"})
     if header is None and request.method not in SAFE:
@@ -118,7 +116,8 @@ def _who(request: Request, here: Service, cookie: str, bearer_kind: Kind, sessio
     return token
 
 
-def _nobody(request: Request, here: Service, guessed: bool = True) -> HTTPException:
-    if guessed:
-        here.failures.take(address(request.scope))
-    return HTTPException(401, "open the link you were given, or send a good token", {"www-authenticate": "Bearer"})
+def wrong_token(request: Request, here: Service, detail: str = ASK) -> HTTPException:
+    """For whoever has no good token. Those who try many are told to wait; a good token is never kept waiting."""
+    if not here.failures.take(address(request.scope)):
+        return HTTPException(429, "too many wrong tokens; wait a moment", {"retry-after": "5"})
+    return HTTPException(401, detail, {"www-authenticate": "Bearer"})

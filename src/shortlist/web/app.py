@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from shortlist import __version__, errors
 from shortlist.study.sql import Database
@@ -79,6 +80,13 @@ def _invalid(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": f"{where}: {first['msg']}" if where else str(first["msg"])}, 422)
 
 
-def _answered(_: Request, error: Exception) -> Response:
+def _answered(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"detail": str(error.detail)}, error.status_code, error.headers)
+    headers = {**(error.headers or {}), **({"allow": _allowed(request)} if error.status_code == 405 else {})}
+    return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
+
+
+def _allowed(request: Request) -> str:
+    """All methods of an address; starlette names those of the first route alone."""
+    matching = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for route in matching for method in getattr(route, "methods", None) or ()}))

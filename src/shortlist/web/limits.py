@@ -1,7 +1,7 @@
 """How much one token or address may ask for, and how big a request may be.
 
 Rates are counted in each worker: with w workers a client may get w times as much. Tokens have 256 random bits, so
-guessing is hopeless with or without a limit; the limit keeps it from costing anything.
+guessing is hopeless with or without a limit. Nobody with a good token waits because a neighbour guesses.
 """
 
 import json
@@ -35,10 +35,6 @@ class Rate:
             if level >= 0:
                 self._put(client, level)
             return level >= 0
-
-    def empty(self, client: str) -> bool:
-        with self._lock:
-            return self._level(client) < 1.0
 
     def _level(self, client: str) -> float:
         level, then = self._levels.get(client, (self.full, 0.0))

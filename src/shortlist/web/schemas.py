@@ -241,4 +241,4 @@ class Health(BaseModel):
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The answers that say what is wrong; any request may be too big, too quick, or find the storage gone."""
-    return {code: {"model": Problem} for code in (*codes, 413, 422, 429, 503)}
+    return {code: {"model": Problem} for code in (400, *codes, 413, 422, 429, 503)}

@@ -1,6 +1,6 @@
 """Links and keys become sessions: POST /api/sessions, and the owner's keys."""
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from shortlist.web.access import (
     OWNER_COOKIE,
@@ -10,8 +10,8 @@ from shortlist.web.access import (
     give_cookie,
     judge_cookie,
     session,
+    wrong_token,
 )
-from shortlist.web.limits import address
 from shortlist.web.people import add_judge
 from shortlist.web.schemas import Key, SessionIn, SessionOut, problems
 from shortlist.web.state import Service
@@ -25,12 +25,9 @@ LINKS = (Kind.owner_link, Kind.judge_link, Kind.open_link)
 def open_session(request: Request, response: Response, here: Here, given: SessionIn) -> SessionOut:
     """Exchange the token of a link for a cookie. An owner's link is good once."""
     check_site(request)
-    if here.failures.empty(address(request.scope)):
-        raise HTTPException(429, "too many wrong tokens; wait a moment", {"retry-after": "5"})
     token = find(here.database, given.token, LINKS)
     if token is None or (token.kind is Kind.owner_link and not use_up(here.database, token)):
-        here.failures.take(address(request.scope))
-        raise HTTPException(401, "this link is no longer good; ask for a new one")
+        raise wrong_token(request, here, "this link is no longer good; ask for a new one")
     if token.kind is Kind.owner_link:
         give_cookie(request, response, OWNER_COOKIE, Kind.owner_session, mint(here.database, Kind.owner_session))
         return SessionOut(role="owner", page="/", study=None)

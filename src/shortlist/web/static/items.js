@@ -2,7 +2,7 @@
 
 const PICTURE = /^https?:\/\/\S+$/
 
-// One a line: name, name | text, name | https://picture
+// One a line: name, name | text, name | address of a picture
 export function fromLines(text, format = 'text') {
   return lines(text).map((line) => {
     const [name, ...rest] = line.split('|')
