@@ -1,10 +1,10 @@
 """Fifty judges at once: python benchmarks/web.py [sqlite | postgres] [--votes 20000 --judges 50 --think 1 --kill]
 
 Starts `shortlist serve` on loopback, one worker on SQLite or two on PostgreSQL, and lets judges vote who think for an
-exponential time and choose by known utilities. Every judge writes down what was acknowledged. At the end every vote must
-be there once, with its outcome and its judge; a replay from the first record must give the same verdict; and what is
-called certain must be true. With --kill a worker is killed (SIGKILL) twice in between; with one worker the service is
-started again.
+exponential time and choose by known utilities. Every judge writes down what was acknowledged. At the end every vote
+must be there once, with its outcome and its judge; a replay from the first record must give the same verdict; and what
+is called certain must be true. With --kill a worker is killed (SIGKILL) twice in between; with one worker the service
+is started again.
 """
 
 import argparse
@@ -79,7 +79,8 @@ def play(server, given, workers):
     ordered = sorted(log.seconds)
     return {
         "storage": given.storage, "workers": workers, "judges": given.judges, "votes": len(log.told),
-        "cpu_ms_per_vote": None if given.kill else round(1e3 * busy / len(log.told), 1), "seconds": round(took, 1), "per_second": round(len(log.told) / took, 1), "load": os.getloadavg()[1],
+        "cpu_ms_per_vote": None if given.kill else round(1e3 * busy / len(log.told), 1), "seconds": round(took, 1),
+        "per_second": round(len(log.told) / took, 1), "load": os.getloadavg()[1],
         **{f"p{q}_ms": round(1e3 * ordered[int(q / 100 * (len(ordered) - 1))], 1) for q in (50, 95, 99)},
         "slowest_ms": round(1e3 * ordered[-1], 1), "retries": log.retries, "state": board["state"], "log": log,
     }  # fmt: skip

@@ -32,7 +32,8 @@ owner_cookie = APIKeyCookie(
 )
 
 
-def service(request: Request) -> Service:
+async def service(request: Request) -> Service:
+    """Not a plain function: those run in threads, and this one has nothing to wait for."""
     found: Service = request.app.state.service
     return found
 

@@ -74,8 +74,7 @@ def question_of(opened: Opened, number: int, judge: str | None) -> Question:
 def vote(database: Database, opened: Opened, question: Question, outcome: float) -> Status:
     if not opened.sheet.ties and outcome not in (0.0, 1.0):
         raise BadOutcome("this study takes no ties and no grades; say 1 if the first is better, 0 if the second is")
-    records = _records(database, opened, question)
-    if any(isinstance(record, Late) for record in records):
+    if question not in opened.study.out and _has(database, opened, question, Late):
         return Status.late
     try:
         opened.study.tell(question.id, outcome)
@@ -91,20 +90,18 @@ def skip(database: Database, opened: Opened, question: Question, reason: str) ->
     try:
         opened.study.skip(question.id, reason)
     except AlreadyAnswered:
-        records = _records(database, opened, question)
-        if not any(isinstance(record, Skipped) for record in records):
+        if not _has(database, opened, question, Skipped):
             raise
     return Status.skipped
 
 
 def undo(database: Database, opened: Opened, question: Question) -> Status:
     """Take a vote back; a skipped question has nothing to take back. Twice is once."""
-    records = _records(database, opened, question)
-    if any(isinstance(record, TakenBack) for record in records):
+    if _has(database, opened, question, TakenBack):
         return Status.undone
-    if any(isinstance(record, Told) for record in records):
+    if _has(database, opened, question, Told):
         opened.study.undo(question.id)
-    elif not any(isinstance(record, Skipped) for record in records):
+    elif not _has(database, opened, question, Skipped):
         raise UnknownQuestion(question.id)
     return Status.undone
 
@@ -123,6 +120,10 @@ def ask_again(opened: Opened, question: Question, judge: str, lease: float) -> i
 
 def _records(database: Database, opened: Opened, question: Question) -> list[Record]:
     return [entry.record for entry in database.of_question(opened.study.name, question.id)]
+
+
+def _has(database: Database, opened: Opened, question: Question, kind: type[Record]) -> bool:
+    return any(isinstance(record, kind) for record in _records(database, opened, question))
 
 
 def _only_again(records: list[Record], question: Question, told: Told) -> None:

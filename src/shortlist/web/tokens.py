@@ -12,7 +12,7 @@ import time
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from shortlist.study.sql import Database, studies
 from shortlist.web.tables import judges, tokens
@@ -62,11 +62,8 @@ def find(database: Database, text: str, kinds: tuple[Kind, ...]) -> Token | None
     parts = re.fullmatch(r"([0-9a-f]{16})\.([\w-]{20,60})", text, re.ASCII)
     if parts is None:
         return None
-    there = select(tokens, studies.c.name.label("study_name"), judges.c.name.label("judge_name")).select_from(
-        tokens.outerjoin(studies, tokens.c.study == studies.c.id).outerjoin(judges, tokens.c.judge == judges.c.id)
-    )
     with database.reading() as connection:
-        row = connection.execute(there.where(tokens.c.id == parts[1])).first()
+        row = connection.execute(_BY_ID, {"token": parts[1]}).first()
     same = hmac.compare_digest(_hash(parts[2]), NOBODY if row is None else row.hash)
     if row is None or not same or row.revoked or row.kind not in kinds:
         return None
@@ -101,6 +98,15 @@ def has_owner(database: Database) -> bool:
     with database.reading() as connection:
         here = select(tokens.c.id).where(tokens.c.kind.in_([Kind.owner_session.value, Kind.owner_key.value])).limit(1)
         return connection.execute(here).first() is not None
+
+
+_BY_ID = (  # asked for at every request
+    select(tokens, studies.c.name.label("study_name"), judges.c.name.label("judge_name"))
+    .select_from(
+        tokens.outerjoin(studies, tokens.c.study == studies.c.id).outerjoin(judges, tokens.c.judge == judges.c.id)
+    )
+    .where(tokens.c.id == bindparam("token"))
+)
 
 
 def form_token(session: str) -> str:
