@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from shortlist import load_study
-from tests.web.browser import PHONE, SETTLED, Hands, launch
+from tests.web.browser import PHONE, SETTLED, Hands, launch, until
+from tests.web.test_security import png
 
 pytestmark = pytest.mark.slow
 PAGES = ("/", "#studies li"), ("/new", "#new"), ("/studies/{}", "#utilities svg"), ("/docs", "h3")
@@ -262,6 +263,50 @@ def test_the_owner_takes_back_and_voids(server, owner, open_page, link, name):
     hands.answer(1)
     hands.page.wait_for_selector("#end:not([hidden])")
     assert "ended" in hands.page.inner_text("#message")
+
+
+def test_nothing_that_people_write_is_run(server, owner, open_page, name):
+    attack = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script>"
+    items = [{"name": f"{attack} {i}", "text": f"{attack} [x](javascript:window.ran=1)", "format": f}
+             for i, f in enumerate(("text", "markdown", "text"))]  # fmt: skip
+    owner.create(name, items, instructions=attack, cases=[attack])
+    link = owner.http.post(f"/api/studies/{name}/judges", json={"names": [attack[:55]]}).json()["links"][0]["link"]
+    hands = Hands(open_page(), link)
+    for _ in range(3):
+        hands.answer(1)
+        assert hands.page.locator("#pair img:visible, #pair script, #pair a[href^=javascript]").count() == 0
+    hands.sent()
+    page = open_page()
+    page.goto(f"{server.base}/join#{server.new_owner_link()}")
+    page.wait_for_url(f"{server.base}/")
+    page.wait_for_selector("#studies li")
+    page.goto(f"{server.base}/studies/{name}")
+    page.wait_for_selector("#recent tr")
+    for seen in (hands.page, page):
+        assert seen.evaluate("window.ran") is None
+        assert seen.inner_text("body").count("<script>") > 0  # shown as what it is
+
+
+def test_pictures_are_uploaded_and_shown(server, owner, open_page, name, tmp_path):
+    for item in ("red", "blue"):
+        (tmp_path / f"{item}.png").write_bytes(png())
+    page = open_page()
+    page.goto(f"{server.base}/join#{server.new_owner_link()}")
+    page.wait_for_url(f"{server.base}/")
+    page.goto(f"{server.base}/new")
+    page.fill("#name", name)
+    page.fill("#k", "1")
+    page.set_input_files("#pictures", [tmp_path / "red.png", tmp_path / "blue.png"])
+    page.wait_for_selector("#picture-list li >> nth=1")
+    assert page.inner_text("#count") == "2 items"
+    page.check("[name=blind]")
+    page.click("button[type=submit]")
+    page.wait_for_url("**/studies/*")
+    link = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Ann"]}).json()["links"][0]["link"]
+    hands = Hands(open_page(), link)
+    hands.ready()
+    assert hands.titles() == ["", ""]
+    until(hands.page, "() => [...document.querySelectorAll('.card img')].every((image) => image.naturalWidth > 0)")
 
 
 def test_pages_can_be_read_and_named(server, open_page, link, name):

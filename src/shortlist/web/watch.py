@@ -96,7 +96,7 @@ class Watch:
         if taken.judge is not None:
             self.voided.add(taken.judge)
         for cast in taken.votes:
-            judge = self._who[cast.question]
+            judge = self._who.get(cast.question, taken.judge)
             self.undone.add(cast.question)
             self._count(cast.first, cast.second, judge, cast.outcome, sign=-1)
             self._tab(judge).undone += 1
