@@ -24,6 +24,11 @@ def study_id(database: Database, name: str) -> int | None:
     return found
 
 
+def newest_studies(database: Database, most: int) -> list[str]:
+    with database.reading() as connection:
+        return list(connection.scalars(select(studies.c.name).order_by(studies.c.id.desc()).limit(most)))
+
+
 def add_judge(database: Database, study: int, name: str) -> int:
     """A new judge's id; a name belongs to one judge for ever, so that no vote is taken for another's."""
     row = {"study": study, "name": name, "created": time.time()}

@@ -42,8 +42,12 @@ class Box:
 
     votes: dict[str | None, int] = field(default_factory=dict)
     won: dict[str | None, float] = field(default_factory=dict)
+    all_votes: int = 0
+    all_won: float = 0.0
 
     def add(self, judge: str | None, outcome: float, sign: int) -> None:
+        self.all_votes += sign
+        self.all_won += sign * outcome
         self.votes[judge] = self.votes.get(judge, 0) + sign
         self.won[judge] = self.won.get(judge, 0.0) + sign * outcome
 
@@ -114,10 +118,10 @@ def agreement(boxes: Iterable[Box], judge: str | None) -> float | None:
     sided, counted = 0.0, 0
     for box in boxes:
         own = box.votes.get(judge, 0)
-        others = sum(box.votes.values()) - own
+        others = box.all_votes - own
         if own <= 0 or others <= 0:
             continue
-        mean = (sum(box.won.values()) - box.won[judge]) / others
+        mean = (box.all_won - box.won[judge]) / others
         if mean != 0.5:
             sided += box.won[judge] if mean > 0.5 else own - box.won[judge]
             counted += own
@@ -135,8 +139,4 @@ def interval(won: float, votes: int) -> tuple[float, float]:
 
 def counts(boxes: dict[tuple[int, int], Box]) -> Sequence[tuple[int, int, int, float]]:
     """Pairs with their votes and how many of these the lower item won."""
-    return [
-        (low, high, sum(box.votes.values()), sum(box.won.values()))
-        for (low, high), box in sorted(boxes.items())
-        if sum(box.votes.values())
-    ]
+    return [(low, high, box.all_votes, box.all_won) for (low, high), box in sorted(boxes.items()) if box.all_votes]

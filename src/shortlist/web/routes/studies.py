@@ -9,7 +9,7 @@ from shortlist.study.create import create_study
 from shortlist.web.access import Here, Owner, QuestionId, StudyName, split_id
 from shortlist.web.dashboard import dashboard, state_of
 from shortlist.web.judging import question_of, undo
-from shortlist.web.people import find_judge, study_id
+from shortlist.web.people import find_judge, newest_studies, study_id
 from shortlist.web.pictures import check_free, claim
 from shortlist.web.schemas import Dashboard, JudgeIn, StateIn, Studies, StudyIn, problems
 from shortlist.web.schemas import StudyName as StudyLine
@@ -18,14 +18,15 @@ from shortlist.web.shelf import Opened
 from shortlist.web.state import Service
 from shortlist.web.tokens import Kind, revoke
 
+MOST = 100  # studies in the list: each is looked at
 router = APIRouter(prefix="/api", tags=["studies"], responses=problems(401))
 
 
 @router.get("/studies")
 def list_studies(here: Here, token: Owner) -> Studies:
-    """All studies of this storage."""
+    """The newest studies of this storage, newest first."""
     lines = []
-    for name in here.database.names():
+    for name in newest_studies(here.database, MOST):
         opened = here.shelf.open(name)
         verdict = opened.study.refresh()
         lines.append(StudyLine(name=name, state=state_of(here.database, opened), sentence=str(verdict)))
