@@ -98,8 +98,12 @@ class Database:
 
     keeps_snapshots = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, flush_later: bool = False) -> None:
+        """flush_later: PostgreSQL writes to its disk when `flush` is called, not while a study's lock is held."""
         self.url, self._engine = _shown(url), _connect(url)
+        self._flush_later = flush_later and self._engine.dialect.name == "postgresql"
+        if self._flush_later:
+            event.listen(self._engine, "connect", _commit_quickly)
         self._ids: dict[str, int] = {}
         try:
             with _explained(self.url):
@@ -183,6 +187,13 @@ class Database:
         """A transaction on such tables: all of it happens, or nothing."""
         with _explained(self.url), self._begin() as connection:
             yield connection
+        self.flush()
+
+    def flush(self) -> None:
+        """From here on, all that this process has written survives a crash of the database."""
+        if self._flush_later:
+            with self.reading() as connection:
+                connection.exec_driver_sql(_FLUSH)
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
@@ -265,6 +276,16 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     """Readers do not wait for writers, and what is committed survives the process."""
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+_FLUSH = (  # PostgreSQL's log is one: what commits now takes all before it to the disk
+    "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'shortlist', 'flush'); COMMIT"
+)
+
+
+def _commit_quickly(connection: Any, _: Any) -> None:
+    connection.execute("SET synchronous_commit = off").close()
+    connection.commit()
 
 
 @contextmanager

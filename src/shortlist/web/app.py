@@ -39,7 +39,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """Uvicorn calls this in every worker."""
     settings = settings or told()
     metrics = Metrics()
-    service = Service(settings, Database(settings.storage), metrics)
+    service = Service(settings, Database(settings.storage, flush_later=True), metrics)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:

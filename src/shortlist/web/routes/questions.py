@@ -74,6 +74,7 @@ def _turn(here: Service, opened: Opened, judge: str, hold: int) -> Turn:
         state = judging.State.done
     if state is judging.State.paused and is_closed(here.database, opened.id):
         state = judging.State.closed
+    here.database.flush()  # before anything is acknowledged
     shown = [_shown(opened, question) for question in questions]
     return Turn(state=state, message=_message(opened, state), questions=shown, progress=_progress(opened))
 

@@ -56,7 +56,7 @@ def create(here: Here, token: Owner, given: StudyIn) -> Dashboard:
 @router.get("/studies/{name}", responses=problems(404))
 def show(here: Here, token: Owner, name: StudyName) -> Dashboard:
     """Where the study stands."""
-    return _shown(here, here.shelf.open(name))
+    return _shown(here, here.shelf.open(name), changed=False)
 
 
 @router.put("/studies/{name}/state", responses=problems(403, 404))
@@ -105,5 +105,7 @@ def export(here: Here, token: Owner, name: StudyName) -> Response:
     return Response(data, media_type="text/csv", headers={"content-disposition": 'attachment; filename="votes.csv"'})
 
 
-def _shown(here: Service, opened: Opened) -> Dashboard:
+def _shown(here: Service, opened: Opened, changed: bool = True) -> Dashboard:
+    if changed:
+        here.database.flush()
     return Dashboard(**dashboard(here.database, opened))
