@@ -94,3 +94,33 @@ def test_the_range_of_votes_left_holds_the_estimate():
         if low is not None:
             assert low < study.verdict.votes_left < high
     assert votes_left_range(study.verdict, 0.05) == (None, None)
+
+
+def play(run):
+    """Every tenth vote: votes, and the range of votes to go; and how many it took in the end."""
+    n, k, gap = [(6, 1), (8, 2), (10, 3)][run % 3] + ([0.5, 0.8, 1.2][run // 3 % 3],)
+    dice, items, seen = np.random.default_rng(run), [f"item {i}" for i in range(n)], []
+    study = create_study(items, k, 0.05, seed=run)
+    while not study.verdict.done:
+        question = study.ask()
+        ahead = items.index(question.second) - items.index(question.first)
+        votes = study.tell(question, float(dice.random() < 1 / (1 + math.exp(-gap * ahead)))).votes
+        if votes % 10 == 0:
+            low, high = votes_left_range(study.examine(), 0.05)
+            if low is not None:
+                seen.append((votes, low, high))
+    return study.verdict.votes, seen
+
+
+@pytest.mark.sweep
+def test_the_range_of_votes_left_mostly_holds_the_truth():
+    inside = []
+    for run in range(36):
+        total, seen = play(run)
+        for share in (0.25, 0.5, 0.75):
+            looks = [look for look in seen if look[0] <= share * total]
+            if looks:
+                votes, low, high = looks[-1]
+                inside.append(low <= total - votes <= high)
+    assert len(inside) > 100
+    assert np.mean(inside) > 0.8
