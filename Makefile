@@ -19,10 +19,12 @@ demo: $(READY)  ## find the best 3 of 12 with simulated judges, and write report
 	$(BIN)/shortlist demo
 
 test: $(READY)  ## what CI runs: checks, tests, statistical guarantees
+	tests/web/chromium.sh
 	$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -n auto -q -m "not sweep" --durations=15
 
 check: $(READY) lint  ## format, lint, types, fast tests
+	tests/web/chromium.sh
 	$(BIN)/pytest -n auto -q -m "not slow and not sweep"
 
 .PHONY: lint

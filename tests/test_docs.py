@@ -57,7 +57,7 @@ def test_links_lead_somewhere_and_no_machine_is_named(doc):
 def test_every_command_in_the_docs_exists():
     commands = {
         "demo", "certify", "oracle", "simulate", "replay", "experiment", "votes", "create", "status", "ask", "tell",
-        "import", "export", "storage", "report",
+        "import", "export", "storage", "report", "run", "judge", "serve",
     }  # fmt: skip
     for doc in DOCS:
         for line in re.findall(r"^\$ shortlist (\w+)", doc.read_text(), re.MULTILINE):

@@ -8,6 +8,7 @@ import shortlist
 ROOT = Path(shortlist.__file__).parent
 LAYERS = [
     ["cli"],
+    ["web"],
     ["experiments", "judges", "report"],
     ["plots"],
     ["findings"],
@@ -28,7 +29,7 @@ LAYERS = [
     ["errors"],
 ]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
-SHELL = ("cli", "experiments", "judges", "report", "plots", "findings", "study", "io")
+SHELL = ("cli", "web", "experiments", "judges", "report", "plots", "findings", "study", "io")
 CORE_MAY_IMPORT = {
     "collections", "concurrent", "contextlib", "dataclasses", "functools", "hashlib", "importlib", "math",
     "multiprocessing", "numba", "numpy", "operator", "scipy", "shortlist", "threadpoolctl", "time", "typing",

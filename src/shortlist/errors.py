@@ -13,11 +13,13 @@ ShortlistError
 │   │   └── StorageOutdated
 │   ├── BadJudge         a judge, or a way of running it, that cannot be set up
 │   ├── BadCases         cases that cannot be read
+│   ├── BadUpload        a file that is no picture, or too big
 │   └── TieAtTheLine     utilities without a unique top k
 ├── UnknownItem
 ├── UnknownQuestion
 ├── AlreadyAnswered
 ├── LateAnswer
+├── NotYours             a question that another judge was given
 ├── StudyDone
 ├── StudyPaused
 ├── NothingToAsk
@@ -74,6 +76,10 @@ class BadCases(BadInput):
     """Cases that cannot be read, or are given twice."""
 
 
+class BadUpload(BadInput):
+    """A file that is no picture, or too big."""
+
+
 class TieAtTheLine(BadInput):
     """Utilities whose k-th and (k+1)-th best are equal: no unique top k."""
 
@@ -110,6 +116,13 @@ class LateAnswer(ShortlistError):
 
     def __init__(self, question_id: object) -> None:
         super().__init__(f"question {question_id!r} was given up before this answer; it is kept and does not count")
+
+
+class NotYours(ShortlistError):
+    """An answer to a question that another judge was given."""
+
+    def __init__(self, question_id: object) -> None:
+        super().__init__(f"question {question_id!r} was given to another judge; answer your own")
 
 
 class StudyDone(ShortlistError):

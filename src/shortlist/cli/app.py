@@ -10,6 +10,7 @@ from shortlist.cli.demo import demo
 from shortlist.cli.judge import judge
 from shortlist.cli.report import report
 from shortlist.cli.run import run
+from shortlist.cli.serve import serve
 from shortlist.cli.votes import votes
 from shortlist.errors import ShortlistError
 
@@ -35,6 +36,7 @@ app.command()(studies.tell)
 app.command("import")(studies.import_votes)
 app.command()(studies.export)
 app.command()(report)
+app.command()(serve)
 app.add_typer(studies.storage_app, name="storage")
 
 

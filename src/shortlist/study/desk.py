@@ -58,13 +58,16 @@ def empty_desk(state: loop.State) -> Desk:
     return Desk(state, state, {})
 
 
-def next_question(desk: Desk, judge: str | None, avoid: frozenset[int], lease: float | None) -> Asked:
-    """The question to put out now; raises NothingToAsk when the vote budget is all asked for."""
+def next_question(
+    desk: Desk, judge: str | None, avoid: frozenset[int], lease: float | None, pair: int | None = None
+) -> Asked:
+    """The question to put out now, about the pair if one is given; raises NothingToAsk when the vote budget is all
+    asked for."""
     state, problem, out = desk.ahead, desk.ahead.problem, desk.out
     if problem.max_votes is not None and len(out) + round(state.tally.votes) >= problem.max_votes:
         raise NothingToAsk(f"all {problem.max_votes} votes of the budget are asked for; answer or skip what is out")
     waiting = [pair_number(problem.n, asked.first, asked.second) for asked in out]
-    i, j = pair_items(problem.n, loop.ask(state, [*waiting, *desk.skipped], avoid))
+    i, j = pair_items(problem.n, loop.ask(state, [*waiting, *desk.skipped], avoid) if pair is None else pair)
     if draw_number(2, "side", state.seed, desk.n_asked):
         i, j = j, i
     bet = float(loop.bets(state, np.array([i]), np.array([j]))[0])

@@ -11,6 +11,9 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from shortlist.errors import BadStorage
 
 PATIENCE = 60.0  # seconds to wait for another process's lock
+FLUSH = (  # PostgreSQL's log is one: what commits now takes all before it to the disk
+    "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'shortlist', 'flush'); COMMIT"
+)
 
 
 def connect(url: str) -> Engine:
@@ -40,6 +43,16 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     """Readers do not wait for writers, and what is committed survives the process."""
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def commit_quickly(engine: Engine) -> None:
+    """Let PostgreSQL answer before a commit is on its disk; FLUSH then waits for all of them at once."""
+    event.listen(engine, "connect", _commit_quickly)
+
+
+def _commit_quickly(connection: Any, _: Any) -> None:
+    connection.execute("SET synchronous_commit = off").close()
+    connection.commit()
 
 
 @contextmanager

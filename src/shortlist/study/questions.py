@@ -10,7 +10,8 @@ from shortlist.errors import BadOutcome, BadProblem, UnknownItem, UnknownQuestio
 from shortlist.families import Family
 from shortlist.pairs import Floats, pair_number
 
-Pairs = Iterable[tuple[str, str]]
+Pair = tuple[str, str]
+Pairs = Iterable[Pair]
 
 
 @dataclass(frozen=True)

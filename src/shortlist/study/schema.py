@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"  # the newest of migrations/versions
+HEAD = "0003"  # the newest of migrations/versions
 
 tables = MetaData()
 number = BigInteger().with_variant(Integer, "sqlite")

@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from shortlist.errors import BadStorage, StorageOutdated, StudyExists, UnknownStudy
-from shortlist.study.engine import check_file, connect, explained, shown
+from shortlist.study.engine import FLUSH, check_file, commit_quickly, connect, explained, shown
 from shortlist.study.records import Record, dump, load
 from shortlist.study.schema import HEAD, answers, has_tables, records, runs, schema_version, snapshots, studies, upgrade
 from shortlist.study.storage import AnswerKey, Entry, Snapshot, Writer
@@ -49,8 +49,12 @@ class Database:
 
     keeps_snapshots = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, flush_later: bool = False) -> None:
+        """flush_later: PostgreSQL writes to its disk when `flush` is called, not while a study's lock is held."""
         self.url, self._engine = shown(url), connect(url)
+        self._flush_later = flush_later and self._engine.dialect.name == "postgresql"
+        if self._flush_later:
+            commit_quickly(self._engine)
         self._ids: dict[str, int] = {}
         try:
             with explained(self.url):
@@ -153,6 +157,27 @@ class Database:
     def _insert(self, table: Table) -> Any:
         """An insert that can say what to do when the row is there."""
         return (sqlite if self._engine.dialect.name == "sqlite" else postgresql).insert(table)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection to look into tables that others keep beside the studies; each query is its own transaction."""
+        with explained(self.url), self._engine.connect() as connection:
+            if self._engine.dialect.name == "postgresql":
+                connection.execution_options(isolation_level="AUTOCOMMIT")  # saves two of four round trips
+            yield connection
+
+    @contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """A transaction on such tables: all of it happens, or nothing."""
+        with explained(self.url), self._begin() as connection:
+            yield connection
+        self.flush()
+
+    def flush(self) -> None:
+        """From here on, all that this process has written survives a crash of the database."""
+        if self._flush_later:
+            with self.reading() as connection:
+                connection.exec_driver_sql(FLUSH)
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:

@@ -31,7 +31,7 @@ from shortlist.study.advice import advise
 from shortlist.study.codec import decode, encode
 from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
 from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
-from shortlist.study.questions import Answer, Pairs, Question, as_outcomes, check_pairs, outcome_told, question_id
+from shortlist.study.questions import Answer, Pair, Pairs, Question, as_outcomes, check_pairs, outcome_told, question_id
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage
 from shortlist.threads import one_thread
@@ -80,32 +80,32 @@ class Study:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
 
     @overload
-    def ask(self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
-            cases: Sequence[str] = (), run: str | None = None) -> Question: ...  # fmt: skip
-    @overload
-    def ask(self, count: int, *, judge: str | None = None, avoid: Pairs = (), lease: float | None = None,
-            cases: Sequence[str] = (), run: str | None = None) -> list[Question]: ...  # fmt: skip
     def ask(
-        self,
-        count: int | None = None,
-        *,
-        judge: str | None = None,
-        avoid: Pairs = (),
-        lease: float | None = None,
-        cases: Sequence[str] = (),
-        run: str | None = None,
-    ) -> Question | list[Question]:
+        self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
+        lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
+    ) -> Question: ...  # fmt: skip
+    @overload
+    def ask(
+        self, count: int, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
+        lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
+    ) -> list[Question]: ...  # fmt: skip
+    def ask(
+        self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
+        lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
+    ) -> Question | list[Question]:  # fmt: skip
         """The question to put to a judge next; with a count, a list of several to have out at once.
 
-        `avoid` are pairs of items that this judge must not be shown, such as their own work. After `lease` seconds
-        without an answer the question is closed as skipped. `cases` are ids of what the items can be compared on: each
-        question draws one at random, with replacement. `run` is who works on it, see `take_over`.
+        `avoid` are pairs of items that this judge must not be shown, such as their own work; `pair` asks about these
+        two, as after an undo. After `lease` seconds without an answer the question is closed as skipped. `cases` are
+        ids of what the items can be compared on: each question draws one at random, with replacement. `run` is who
+        works on it, see `take_over`.
 
         Raises StudyDone when there is a verdict, NothingToAsk when the vote budget is all asked for; a list is
         shorter where the budget ends.
         """
         shunned = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
         wanted = 1 if count is None else whole("count", count, 1)
+        chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
         asked: list[Asked] = []
 
         def decide(desk: Desk) -> tuple[Sequence[Record], Desk]:
@@ -115,7 +115,7 @@ class Study:
             self._check_open(judge)
             for _ in range(wanted):
                 try:
-                    record = next_question(desk, judge, shunned, None if lease is None else now + lease)
+                    record = next_question(desk, judge, shunned, None if lease is None else now + lease, chosen)
                     asked.append(self._prepared(record, cases, run) if cases or run else record)
                 except NothingToAsk:
                     if not asked:
@@ -359,6 +359,11 @@ class Study:
             raise StudyDone(str(self._desk.settled.verdict.reason))
         if self._desk.paused:
             raise StudyPaused(self.name)
+
+    def _allowed(self, pair: int) -> int:
+        if self.problem.allowed is not None and pair not in self.problem.allowed:
+            raise BadProblem("this pair is not among the allowed ones of the study; ask about another")
+        return pair
 
     def _check_undo(self) -> None:
         if not self._desk.any_order:

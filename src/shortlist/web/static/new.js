@@ -1,0 +1,56 @@
+// A new study.
+import { $, attempt, call, make } from './api.js'
+import { fromBlocks, fromJson, fromLines, lines } from './items.js'
+
+const form = $('#new')
+let loaded = [] // items from a JSON file and from pictures
+
+function written() {
+  const format = form.elements.markdown.checked ? 'markdown' : 'text'
+  const read = form.elements.mode.value === 'blocks' ? fromBlocks : fromLines
+  return read(form.elements.items.value, format)
+}
+
+function count() {
+  const all = [...written(), ...loaded]
+  $('#count').textContent = `${all.length} ${all.length === 1 ? 'item' : 'items'}`
+  $('#picture-list').replaceChildren(...loaded.map((item) => make('li', {}, item.name)))
+}
+
+async function addPictures(files) {
+  for (const file of files) {
+    const body = new FormData()
+    body.append('file', file)
+    const { image } = await call('POST', '/api/uploads', body)
+    loaded.push({ name: file.name.replace(/\.\w+$/, ''), image })
+    count()
+  }
+}
+
+async function loadFile(file) {
+  const text = await file.text()
+  if (file.name.endsWith('.json')) loaded.push(...fromJson(text))
+  else form.elements.items.value += (form.elements.items.value.trim() ? '\n' : '') + text
+  count()
+}
+
+async function create() {
+  const value = (name) => form.elements[name].value.trim()
+  const body = {
+    name: value('name'), items: [...written(), ...loaded], k: Number(value('k')), delta: Number(value('delta')),
+    tolerance: Number(value('tolerance') || 0), max_votes: value('max_votes') ? Number(value('max_votes')) : null,
+    ties: form.elements.ties.checked, blind: form.elements.blind.checked, instructions: value('instructions'),
+    cases: lines(value('cases')), seed: crypto.getRandomValues(new Uint32Array(1))[0] >>> 1,
+  }
+  const made = await call('POST', '/api/studies', body)
+  location.assign(`/studies/${encodeURIComponent(made.name)}`)
+}
+
+form.addEventListener('input', count)
+form.addEventListener('submit', (event) => {
+  event.preventDefault()
+  attempt(create)
+})
+$('#pictures').addEventListener('change', (event) => attempt(() => addPictures(event.target.files)))
+$('#file').addEventListener('change', (event) => attempt(() => loadFile(event.target.files[0])))
+count()

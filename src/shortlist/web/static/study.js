@@ -1,0 +1,188 @@
+// The owner's dashboard: looks again every two seconds, and acts.
+import { $, attempt, call, make, path, say } from './api.js'
+import { allocation, bound, percent, utilities } from './plots.js'
+
+const EVERY = 2000
+const study = $('#main').dataset.study
+let drawn = '' // what the plots were drawn from
+
+// --- looking ---
+
+async function look() {
+  if (!document.hidden) await attempt(async () => show(await call('GET', path('studies', study))), null)
+  setTimeout(look, EVERY)
+}
+
+function show(board) {
+  const { verdict } = board
+  $('#state').textContent = $('#state').dataset.state = board.state
+  for (const button of document.querySelectorAll('[data-state]')) {
+    if (button.tagName === 'BUTTON') button.setAttribute('aria-pressed', button.dataset.state === board.state)
+  }
+  $('.verdict').classList.toggle('done', verdict.done)
+  if ($('#sentence').textContent !== verdict.sentence && verdict.done) say(verdict.sentence)
+  $('#sentence').textContent = verdict.sentence
+  $('#left').textContent = left(board)
+  $('#guarantee').textContent = verdict.guarantee
+  $('#advice').hidden = !board.advice
+  $('#advice').textContent = board.advice ? capital(board.advice) + '.' : ''
+  $('#k').textContent = board.settings.k
+  plots(board)
+  judges(board)
+  recent(board)
+  settings(board)
+}
+
+function left(board) {
+  if (board.verdict.done) return ''
+  const out = board.out ? ` ${board.out} ${board.out === 1 ? 'question is' : 'questions are'} out with judges.` : ''
+  if (board.verdict.votes_left === null) return `Too early to say how many votes it will take.${out}`
+  const range = `${round(board.votes_left_low)} to ${round(board.votes_left_high)}`
+  return `About ${round(board.verdict.votes_left)} more votes; roughly ${range}.${out}`
+}
+
+function plots(board) {
+  const key = JSON.stringify([board.items, board.past.length, board.verdict.votes])
+  if (key === drawn) return
+  drawn = key
+  $('#utilities').replaceChildren(utilities(board.items, board.settings.k))
+  $('#bound').replaceChildren(bound(board.past, board.verdict.delta, board.verdict))
+  $('#pairs').replaceChildren(allocation(board.pairs, board.items))
+}
+
+function judges(board) {
+  $('#end-open-link').hidden = !board.open_link
+  rows('#judges', board.judges.map((judge) => make('tr', { class: judge.voided ? 'gone' : null },
+    make('td', {}, judge.name), make('td', {}, String(judge.votes)), make('td', {}, String(judge.skips)),
+    make('td', {}, judge.agreement === null ? '–' : percent(judge.agreement)),
+    make('td', {}, judge.first_share === null ? '–'
+      : `${percent(judge.first_share)} (${percent(judge.first_low)}–${percent(judge.first_high)})`),
+    make('td', {}, ...actions(judge)))))
+}
+
+function actions(judge) {
+  if (judge.voided) return ['voided']
+  const button = (text, label, task) => make('button', { type: 'button', 'aria-label': `${label} ${judge.name}`, onclick: task }, text)
+  const end = judge.active ? button('End link', 'End the link of', () => endLink(judge.name)) : null
+  return [button('New link', 'New link for', () => newLink(judge.name)), end,
+    button('Void', 'Void all votes of', () => voidJudge(judge))].filter(Boolean)
+}
+
+function recent(board) {
+  rows('#recent', board.recent.map((vote) => {
+    const tie = vote.outcome === .5, better = vote.outcome > .5 ? vote.first : vote.second
+    const worse = better === vote.first ? vote.second : vote.first
+    const undo = make('button', { type: 'button', 'aria-label': `Take back the vote of ${vote.judge}`, onclick: () => voidVote(vote) }, 'Take back')
+    return make('tr', { class: vote.undone ? 'gone' : null },
+      make('td', {}, vote.judge ?? ''), make('td', {}, tie ? `${better} (tie)` : better), make('td', {}, worse),
+      make('td', {}, new Date(1000 * vote.at).toLocaleTimeString()), make('td', {}, vote.undone ? 'taken back' : undo))
+  }))
+}
+
+// Only what changed is put on the page, so that focus stays where it is.
+function rows(place, made) {
+  const text = made.map((row) => row.outerHTML).join()
+  if ($(place).dataset.text === text) return
+  $(place).dataset.text = text
+  const focused = document.activeElement?.getAttribute('aria-label')
+  $(place).replaceChildren(...made)
+  if (focused) [...$(place).querySelectorAll('button')].find((b) => b.getAttribute('aria-label') === focused)?.focus()
+}
+
+function settings(board) {
+  const set = board.settings
+  $('#settings').textContent = [
+    `Top ${set.k} of ${board.items.length}`, `error at most ${percent(set.delta)}`,
+    set.tolerance ? `tolerance ${set.tolerance}` : 'no tolerance',
+    set.max_votes ? `at most ${set.max_votes.toLocaleString()} votes` : 'no vote limit',
+    set.ties ? 'ties allowed' : 'no ties', set.blind ? 'blind' : 'names shown',
+    set.cases.length ? `${set.cases.length} cases` : 'no cases',
+  ].join(' · ')
+  $('#cases').replaceChildren(...set.cases.slice(0, 20).map((text) => make('li', {}, text.slice(0, 80))))
+  $('#csv').toggleAttribute('hidden', !board.verdict.votes)
+}
+
+// --- acting ---
+
+const act = (task) => attempt(async () => {
+  const board = await task()
+  if (board?.verdict) show(board)
+})
+
+function newLink(judge) {
+  return act(async () => { link(await call('POST', path('studies', study, 'judges', 'link'), { judge })) })
+}
+
+function endLink(judge) {
+  return act(async () => {
+    await call('POST', path('studies', study, 'judges', 'revoke'), { judge })
+    return call('GET', path('studies', study))
+  })
+}
+
+async function voidJudge(judge) {
+  const text = `${judge.name} is asked nothing more, and ${judge.votes} votes are taken back. What they proved is gone; `
+    + 'what they spoke against stays, so that taking back votes can never help an answer along. This cannot be undone.'
+  if (await sure(`Void all votes of ${judge.name}?`, text, 'Void')) {
+    act(() => call('POST', path('studies', study, 'void'), { judge: judge.name }))
+  }
+}
+
+async function voidVote(vote) {
+  const text = `${vote.first} against ${vote.second}, by ${vote.judge}. What this vote proved is gone; what it spoke `
+    + 'against stays. The pair may be asked again.'
+  if (await sure('Take this vote back?', text, 'Take back')) act(() => call('POST', path('questions', vote.id, 'void')))
+}
+
+function sure(title, text, action) {
+  $('#confirm-title').textContent = title
+  $('#confirm-text').textContent = text
+  $('#confirm-ok').textContent = action
+  $('#confirm').returnValue = ''
+  $('#confirm').showModal()
+  return new Promise((resolve) => {
+    $('#confirm').addEventListener('close', () => resolve($('#confirm').returnValue === 'ok'), { once: true })
+  })
+}
+
+function link(made) {
+  const copy = make('button', { type: 'button', onclick: async () => {
+    await navigator.clipboard?.writeText(made.link)
+    say('Copied.')
+    copy.textContent = 'Copied'
+  } }, 'Copy')
+  const name = made.judge ?? 'Anyone'
+  $('#links').append(make('li', {}, make('strong', {}, name), make('span', { class: 'secret' }, made.link), copy))
+}
+
+for (const button of document.querySelectorAll('button[data-state]')) {
+  button.addEventListener('click', () => act(() => call('PUT', path('studies', study, 'state'), { state: button.dataset.state })))
+}
+$('#add-judges').addEventListener('submit', (event) => {
+  event.preventDefault()
+  act(async () => {
+    const names = $('#names').value.split(/[,\n]/).map((name) => name.trim()).filter(Boolean)
+    const { links } = await call('POST', path('studies', study, 'judges'), { names })
+    links.forEach(link)
+    $('#names').value = ''
+    return call('GET', path('studies', study))
+  })
+})
+$('#open-link').addEventListener('click', () => act(async () => {
+  link(await call('POST', path('studies', study, 'open-link')))
+  return call('GET', path('studies', study))
+}))
+$('#end-open-link').addEventListener('click', () => act(async () => {
+  await call('DELETE', path('studies', study, 'open-link'))
+  return call('GET', path('studies', study))
+}))
+$('#print').addEventListener('click', () => print())
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1)
+
+function round(value) {
+  const digits = value >= 1000 ? 100 : value >= 100 ? 10 : 1
+  return (Math.max(1, Math.round(value / digits)) * digits).toLocaleString()
+}
+
+look()

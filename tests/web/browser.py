@@ -1,0 +1,81 @@
+"""A real browser, and what a judge's hands do in it."""
+
+import shutil
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+SETTLED = 320  # ms after which the page takes a click for the new pair
+
+
+def launch(playwright):
+    found = next((place for place in map(shutil.which, NAMES) if place), None)
+    if found is None:
+        pytest.fail("no chromium here: run tests/web/chromium.sh, or apt-get install chromium", pytrace=False)
+    return playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+
+
+def until(page, true, arg=None, tries=600):
+    """Waits until an expression is true. Playwright's own way would need eval, which our pages forbid."""
+    for _ in range(tries):
+        if page.evaluate(true, arg):
+            return
+        page.wait_for_timeout(30)
+    raise AssertionError(f"never came true: {true}")
+
+
+class Hands:
+    """One judge at one page. `how` is keyboard, mouse or phone."""
+
+    def __init__(self, page, link, how="keyboard"):
+        self.page, self.how = page, how
+        self.said = []  # question, outcome from the first item's side
+        page.goto(link)
+
+    def ready(self):
+        """Waits for a pair, or the end; returns the question's id or None."""
+        self.page.wait_for_selector("#pair:not([hidden]), body:has(#end:not([hidden])):has(progress[value='1'])")
+        return self.question
+
+    @property
+    def question(self):
+        pair = self.page.locator("#pair")
+        return pair.get_attribute("data-question") if pair.is_visible() else None
+
+    def titles(self):
+        return [self.page.inner_text(f"#{side} .title") for side in ("first", "second")]
+
+    def answer(self, outcome):
+        question = self.ready()
+        self.page.wait_for_timeout(SETTLED)
+        if self.how == "keyboard":
+            self.page.keyboard.press({1: "ArrowLeft", 0: "2", 0.5: "t"}[outcome])
+        elif self.how == "mouse":
+            self.page.click("#first" if outcome else "#second")
+        else:
+            self.page.tap(f".choose[data-outcome='{outcome}']")
+        self.said.append((question, outcome))
+        self.moved(question)
+        return question
+
+    def moved(self, question):
+        """Waits until another pair, or the end, is on the screen."""
+        until(self.page, "old => { const pair = document.querySelector('#pair'); return pair.hidden || "
+              "pair.dataset.question !== old }", question)  # fmt: skip
+
+    def judge_all(self):
+        """Prefers what comes first in the alphabet until the study ends."""
+        while self.ready():
+            self.prefer()
+
+    def prefer(self):
+        """What comes first in the alphabet, unless the study has just ended."""
+        self.sent()
+        if self.question is not None:
+            first, second = self.titles()
+            self.answer(1 if first < second else 0)
+
+    def sent(self):
+        """Waits until every answer has reached the service."""
+        until(self.page, "() => Object.entries(localStorage).every(([k, v]) => !k.endsWith('outbox') || v === '[]')")

@@ -1,0 +1,74 @@
+"""The pictures of docs/web.md: python -m tests.web.screenshots"""
+
+import math
+import random
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.web.browser import PHONE, Hands, launch
+from tests.web.server import Owner, Server, owner_key, take, vote
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+WORDS = [
+    "Tram", "Lantern", "Harbour", "Orchard", "Compass", "Kite", "Meadow", "Anchor", "Beacon", "Willow", "Pebble",
+    "Ember",
+]  # fmt: skip
+TEXT = "A {} in **two colours**, with\n\n- a short title\n- the date below"
+PROPOSALS = [{"name": f"{word} poster", "format": "markdown", "text": TEXT.format(word.lower())} for word in WORDS]
+
+
+def judge(client, name, votes, dice):
+    """Somebody who likes the first words of the list better, mostly."""
+    turn = take(client, name)
+    for _ in range(votes):
+        if turn["state"] != "open":
+            return
+        question = turn["questions"][0]
+        first, second = (WORDS.index(question[side]["title"].split()[0]) for side in ("first", "second"))
+        outcome = float(dice.random() < 1 / (1 + math.exp(0.5 * (first - second))))
+        turn = vote(client, question["id"], outcome, 1).json()["next"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = Server(f"sqlite:///{folder}/s.db", folder).start()
+        browser = launch(playwright)
+        try:
+            shoot(server, browser)
+        finally:
+            browser.close()
+            server.stop()
+
+
+def shoot(server, browser):
+    owner = Owner(server, owner_key(server, server.owner_token))
+    name = "Summer poster"
+    owner.create(name, PROPOSALS, 3, instructions="Which would you rather see in the street?", seed=4)
+    judges, dice = owner.judges(name, "Ann", "Bob", "Cleo"), random.Random(1)
+    for _ in range(200):
+        verdict = owner.look(name)["verdict"]
+        if verdict["done"] or verdict["error_bound"] < 0.5:
+            break
+        for client in judges:
+            judge(client, name, 3, dice)
+    links = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Dan", "Eve"]}).json()["links"]
+    desk = browser.new_context(viewport={"width": 1000, "height": 620}).new_page()
+    Hands(desk, links[0]["link"]).ready()
+    desk.screenshot(path=DOCS / "web-judge.png")
+    phone = browser.new_context(**{**PHONE, "device_scale_factor": 1.5}, color_scheme="dark").new_page()
+    Hands(phone, links[1]["link"]).ready()
+    phone.screenshot(path=DOCS / "web-phone.png")
+    page = browser.new_context(viewport={"width": 1000, "height": 1350}).new_page()
+    page.goto(f"{server.base}/join#{server.new_owner_link()}")
+    page.wait_for_url(f"{server.base}/")
+    page.goto(f"{server.base}/studies/{name}")
+    page.wait_for_selector("#utilities svg")
+    page.wait_for_timeout(500)
+    page.screenshot(path=DOCS / "web-dashboard.png")
+    owner.close()
+
+
+if __name__ == "__main__":
+    main()

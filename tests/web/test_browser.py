@@ -1,0 +1,337 @@
+"""Whole studies in a real browser: by keyboard, by mouse and on a phone; lost networks, double clicks, reloads."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from shortlist import load_study
+from tests.web.browser import PHONE, SETTLED, Hands, launch, until
+from tests.web.test_security import png
+
+pytestmark = pytest.mark.slow
+PAGES = ("/", "#studies li"), ("/new", "#new"), ("/studies/{}", "#utilities svg"), ("/docs", "h3")
+ACCESS = Path(__file__).with_name("access.js").read_text()
+ITEMS = ["ant", "bee", "cat", "dog"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        made = launch(playwright)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Pages that must not fail, nor ask any other machine for anything."""
+    contexts, wrong = [], []
+
+    def opened(**options):
+        context = browser.new_context(**options)
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: request.url.startswith(server.base) or wrong.append(request.url))
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+@pytest.fixture
+def link(owner, name):
+    owner.create(name, ITEMS, delta=0.2)
+    return owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Ann"]}).json()["links"][0]["link"]
+
+
+def kept(server, name):
+    """Who answered what, as it is stored."""
+    history = load_study(name, server.storage).history
+    return {(f"{name}.{a.question.id}", a.outcome, a.question.judge) for a in history if a.outcome is not None}
+
+
+def tab_to(page, target):
+    """As somebody without a mouse gets there."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("target => document.activeElement === document.querySelector(target)", target):
+            return
+    raise AssertionError(f"{target} cannot be reached with the Tab key")
+
+
+def create_by_keyboard(page, name):
+    tab_to(page, "a[href='/new']")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/new")
+    tab_to(page, "#name")
+    page.keyboard.type(name)
+    tab_to(page, "#items")
+    page.keyboard.insert_text("\n".join(ITEMS))
+    tab_to(page, "#k")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("1")
+    tab_to(page, "#delta")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("0.2")
+    page.keyboard.press("Enter")
+
+
+def create_by_hand(page, name):
+    page.click("a[href='/new']")
+    page.fill("#name", name)
+    page.fill("#items", "\n".join(ITEMS))
+    page.fill("#k", "1")
+    page.fill("#delta", "0.2")
+    page.click("button[type=submit]")
+
+
+@pytest.mark.parametrize("how", ["keyboard", "mouse", "phone"])
+def test_a_whole_study(server, open_page, name, how):
+    owner = open_page(**(PHONE if how == "phone" else {}))
+    owner.goto(f"{server.base}/join#{server.new_owner_link()}")
+    owner.wait_for_url(f"{server.base}/")
+    (create_by_keyboard if how == "keyboard" else create_by_hand)(owner, name)
+    owner.wait_for_url("**/studies/*")
+    owner.click("#open-link")
+    link = owner.inner_text("#links .secret")
+    page = open_page(**(PHONE if how == "phone" else {}))
+    page.goto(link)
+    assert "#" not in page.url  # the secret is out of the address at once
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/judge/*")
+    hands = Hands(page, page.url, how)
+    hands.judge_all()
+    assert page.inner_text("#message") == "The top 1 is certain. Thank you."
+    assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in hands.said}
+    owner.wait_for_selector("#state[data-state=done]")
+    assert owner.inner_text("#sentence").startswith("Top 1 of 4: ant. Error at most 0.")
+    assert owner.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out of the screen"
+
+
+def test_two_judges_at_once(server, owner, open_page, name):
+    owner.create(name, ITEMS, delta=0.3)
+    links = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Ann", "Bob"]}).json()["links"]
+    hands = {entry["judge"]: Hands(open_page(), entry["link"]) for entry in links}
+    while [hand for hand in hands.values() if hand.ready()]:
+        for hand in hands.values():
+            hand.prefer()
+    for hand in hands.values():
+        hand.sent()
+    assert kept(server, name) == {(q, outcome, judge) for judge, hand in hands.items() for q, outcome in hand.said}
+    assert {hand.page.inner_text("#message") for hand in hands.values()} == {"The top 1 is certain. Thank you."}
+
+
+def test_undo_skip_and_reload(server, open_page, link, name):
+    page = open_page()
+    hands = Hands(page, link)
+    first = hands.answer(1)
+    hands.sent()
+    before = hands.question
+    page.keyboard.press("u")
+    hands.moved(before)
+    assert {a.question.id for a in load_study(name, server.storage).history if a.undone} == {int(first.split(".")[1])}
+    hands.said.clear()
+    hands.answer(0)
+    hands.sent()
+    question = hands.question
+    page.keyboard.press("s")
+    page.click("text=Something does not show")
+    hands.moved(question)
+    hands.sent()
+    question = hands.question
+    page.reload()
+    assert hands.ready() == question
+    assert page.inner_text("#answered") == "1 answer"
+    page.goto(f"{server.base}/docs")
+    page.go_back()
+    assert hands.ready() == question
+    counted = {(q, o) for q, o, _ in kept(server, name)}
+    assert counted == {(first, 1.0), *hands.said}  # the one taken back is on record
+
+
+def test_keys_do_nothing_while_writing(open_page, link, owner, name):
+    page = open_page()
+    hands = Hands(page, link)
+    question = hands.ready()
+    page.wait_for_timeout(SETTLED)
+    page.keyboard.press("s")
+    page.fill("#reason", "")
+    page.type("#reason", "1 2 t u s")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+1")
+    assert hands.question == question
+    assert owner.look(name)["verdict"]["votes"] == 0
+
+
+def test_a_double_click_is_one_vote(server, open_page, link, name):
+    page = open_page()
+    hands = Hands(page, link, "mouse")
+    question = hands.ready()
+    page.wait_for_timeout(SETTLED)
+    page.dblclick("#first")
+    page.wait_for_timeout(SETTLED)
+    hands.sent()
+    assert kept(server, name) == {(question, 1.0, "Ann")}
+
+
+def test_ten_seconds_offline_lose_nothing(server, open_page, link, name):
+    page = open_page()
+    hands = Hands(page, link)
+    hands.answer(1)
+    hands.sent()
+    page.context.set_offline(True)
+    hands.answer(0)
+    hands.answer(1)  # the next pair was here already
+    page.wait_for_selector("#network:not([hidden])")
+    assert "kept" in page.inner_text("#network")
+    page.wait_for_timeout(10_000)
+    assert len(kept(server, name)) == 1
+    page.context.set_offline(False)
+    hands.sent()
+    hands.answer(1)
+    hands.sent()
+    assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in hands.said}
+
+
+def test_answers_that_wait_survive_a_reload(server, open_page, link, name):
+    page = open_page()
+    hands = Hands(page, link)
+    hands.ready()
+    page.route("**/vote", lambda route: route.abort())
+    hands.answer(1)
+    page.wait_for_selector("#network:not([hidden])")
+    page.unroute("**/vote")
+    page.reload()
+    hands.ready()
+    hands.sent()
+    assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in hands.said}
+
+
+def test_an_answer_whose_reply_was_lost_counts_once(server, open_page, link, name):
+    page, lost = open_page(), []
+
+    def swallow(route):
+        lost.append(route.fetch())
+        route.abort()
+
+    hands = Hands(page, link)
+    hands.ready()
+    page.route("**/vote", swallow, times=1)
+    hands.answer(1)
+    hands.sent()
+    assert lost[0].ok
+    assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in hands.said}
+
+
+def test_two_windows_of_one_judge(server, open_page, link, name):
+    one = Hands(open_page(), link)
+    one.ready()
+    other = Hands(one.page.context.new_page(), one.page.url)
+    assert one.ready() == other.ready()
+    one.answer(1)
+    one.sent()
+    other.answer(0)
+    other.page.wait_for_selector("#network:not([hidden])")
+    other.sent()
+    assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in one.said}
+
+
+def test_the_owner_takes_back_and_voids(server, owner, open_page, link, name):
+    hands = Hands(open_page(), link)
+    hands.answer(1)
+    hands.answer(1)
+    hands.sent()
+    page = open_page()
+    page.goto(f"{server.base}/join#{server.new_owner_link()}")
+    page.wait_for_url(f"{server.base}/")
+    page.goto(f"{server.base}/studies/{name}")
+    page.click("#recent button >> nth=0")
+    assert "What this vote proved is gone" in page.inner_text("#confirm-text")
+    page.click("#confirm-ok")
+    page.wait_for_selector("#recent tr.gone")
+    page.click("text=Void")
+    page.click("#confirm-ok")
+    page.wait_for_selector("#judges tr.gone")
+    assert owner.look(name)["verdict"]["votes"] == 0
+    hands.answer(1)
+    hands.page.wait_for_selector("#end:not([hidden])")
+    assert "ended" in hands.page.inner_text("#message")
+
+
+def test_nothing_that_people_write_is_run(server, owner, open_page, name):
+    attack = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script>"
+    items = [{"name": f"{attack} {i}", "text": f"{attack} [x](javascript:window.ran=1)", "format": f}
+             for i, f in enumerate(("text", "markdown", "text"))]  # fmt: skip
+    owner.create(name, items, instructions=attack, cases=[attack])
+    link = owner.http.post(f"/api/studies/{name}/judges", json={"names": [attack[:55]]}).json()["links"][0]["link"]
+    hands = Hands(open_page(), link)
+    for _ in range(3):
+        hands.answer(1)
+        assert hands.page.locator("#pair img:visible, #pair script, #pair a[href^=javascript]").count() == 0
+    hands.sent()
+    page = open_page()
+    page.goto(f"{server.base}/join#{server.new_owner_link()}")
+    page.wait_for_url(f"{server.base}/")
+    page.wait_for_selector("#studies li")
+    page.goto(f"{server.base}/studies/{name}")
+    page.wait_for_selector("#recent tr")
+    for seen in (hands.page, page):
+        assert seen.evaluate("window.ran") is None
+        assert seen.inner_text("body").count("<script>") > 0  # shown as what it is
+
+
+def test_pictures_are_uploaded_and_shown(server, owner, open_page, name, tmp_path):
+    for item in ("red", "blue"):
+        (tmp_path / f"{item}.png").write_bytes(png())
+    page = open_page()
+    page.goto(f"{server.base}/join#{server.new_owner_link()}")
+    page.wait_for_url(f"{server.base}/")
+    page.goto(f"{server.base}/new")
+    page.fill("#name", name)
+    page.fill("#k", "1")
+    page.set_input_files("#pictures", [tmp_path / "red.png", tmp_path / "blue.png"])
+    page.wait_for_selector("#picture-list li >> nth=1")
+    assert page.inner_text("#count") == "2 items"
+    page.check("[name=blind]")
+    page.click("button[type=submit]")
+    page.wait_for_url("**/studies/*")
+    link = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Ann"]}).json()["links"][0]["link"]
+    hands = Hands(open_page(), link)
+    hands.ready()
+    assert hands.titles() == ["", ""]
+    until(hands.page, "() => [...document.querySelectorAll('.card img')].every((image) => image.naturalWidth > 0)")
+
+
+def test_pages_can_be_read_and_named(server, open_page, link, name):
+    """Contrast of at least 4.5 (AA) in light and dark, a name for every control, a language, one h1."""
+    for scheme in ("light", "dark"):
+        page = open_page(color_scheme=scheme)
+        Hands(page, link).ready()
+        check_access(page)
+        page = open_page(color_scheme=scheme)
+        page.goto(f"{server.base}/join#{server.new_owner_link()}")
+        page.wait_for_url(f"{server.base}/")
+        for path, sign in PAGES:
+            page.goto(server.base + path.format(name))
+            page.wait_for_selector(sign)
+            check_access(page)
+
+
+def check_access(page):
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.locator("h1").count() == 1
+    assert page.evaluate(ACCESS) == {"unnamed": [], "faint": []}
+
+
+def test_a_page_without_a_session_shows_nothing(server, open_page, name, link):
+    page = open_page()
+    for path in ("/", "/new", f"/studies/{name}", f"/judge/{name}"):
+        assert page.goto(server.base + path).status == 401
+        assert page.inner_text("h1") == "Please use your link"

@@ -1,0 +1,223 @@
+"""A judge's work over HTTP: nothing is lost, doubled or taken for another's, and nothing is told too early."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+from shortlist import load_study
+from tests.web.server import take, vote
+
+ITEMS = ["ant", "bee", "cat", "dog", "elk"]
+
+
+def better(question):
+    """Judges who prefer what comes first in the alphabet."""
+    return 1 if question["first"]["title"] < question["second"]["title"] else 0
+
+
+def test_a_study_from_creation_to_certificate(owner, server, name):
+    board = owner.create(name, ITEMS, k=2, delta=0.1)
+    assert board["state"] == "open"
+    assert board["verdict"]["votes"] == 0
+    judges = owner.judges(name, "Ann", "Bob")
+    told = {}
+    hands = {judge: take(judge, name, 2) for judge in judges}
+    while any(turn["state"] == "open" for turn in hands.values()):
+        for judge, turn in hands.items():
+            if turn["state"] == "open":
+                question = turn["questions"][0]
+                said = vote(judge, question["id"], better(question), 2).json()
+                assert said["status"] == "counted"
+                told[question["id"]] = better(question)
+                hands[judge] = said["next"]
+    assert {turn["message"] for turn in hands.values()} == {"The top 2 is certain. Thank you."}
+    board = owner.look(name)
+    assert board["state"] == "done"
+    assert sorted(board["verdict"]["top"]) == ["ant", "bee"]
+    assert board["verdict"]["error_bound"] <= 0.1
+    kept = load_study(name, server.storage).history
+    assert {f"{name}.{a.question.id}": a.outcome for a in kept if a.outcome is not None} == told
+    assert {item["name"] for item in board["items"] if item["certainly"] == "in"} == {"ant", "bee"}
+    assert sum(judge["votes"] for judge in board["judges"]) == len(told)
+    assert {judge["agreement"] for judge in board["judges"]} == {1.0}
+    bounds = [mark["error_bound"] for mark in board["past"]]
+    assert bounds[-1] == board["verdict"]["error_bound"]
+    assert bounds[0] > bounds[-1]
+    lines = owner.http.get(f"/api/studies/{name}/votes.csv").text.splitlines()
+    assert len(lines) == 1 + len(told)
+
+
+def test_the_same_answer_twice_counts_once_and_another_is_refused(owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name)["questions"][0]["id"]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: vote(ann, question, 1), range(8)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert {answer.json()["status"] for answer in answers} == {"counted"}
+    assert vote(ann, question, 0).status_code == 409
+    assert owner.look(name)["verdict"]["votes"] == 1
+
+
+def test_a_reload_gives_the_same_questions(owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    assert take(ann, name, 2)["questions"] == take(ann, name, 2)["questions"]
+    assert owner.look(name)["out"] == 2
+
+
+def test_questions_that_are_out_count_as_asked(owner, name):
+    owner.create(name, [f"item {i}" for i in range(30)], k=5)
+    ids, pairs = [], []
+    for judge in owner.judges(name, *(f"judge {i}" for i in range(10))):
+        for question in take(judge, name, 2)["questions"]:
+            ids.append(question["id"])
+            pairs.append(frozenset((question["first"]["title"], question["second"]["title"])))
+    assert len(set(ids)) == 20
+    assert len(set(pairs)) > 15
+
+
+def test_nobody_answers_for_another(owner, name):
+    owner.create(name, ITEMS)
+    ann, bob = owner.judges(name, "Ann", "Bob")
+    question = take(ann, name)["questions"][0]["id"]
+    assert vote(bob, question, 1).status_code == 403
+    assert bob.post(f"/api/questions/{question}/undo", json={}).status_code == 403
+    assert owner.look(name)["verdict"]["votes"] == 0
+
+
+def test_an_undo_brings_the_pair_back(owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name, 2)["questions"][0]
+    vote(ann, question["id"], 1, 2)
+    for _ in range(2):  # twice is once
+        said = ann.post(f"/api/questions/{question['id']}/undo", json={"hold": 2}).json()
+        again = said["next"]["questions"][0]
+        assert said["status"] == "undone"
+        assert again["id"] != question["id"]
+        assert {again[side]["title"] for side in ("first", "second")} == {
+            question[side]["title"] for side in ("first", "second")
+        }
+    board = owner.look(name)
+    assert (board["verdict"]["votes"], board["out"]) == (0, len(said["next"]["questions"]))
+    assert vote(ann, question["id"], 1).status_code == 409
+    assert vote(ann, again["id"], 0).json()["status"] == "counted"
+    assert board["judges"][0]["undone"] == 1
+
+
+def test_a_skip_is_no_vote_and_can_be_taken_back(owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name)["questions"][0]["id"]
+    for _ in range(2):
+        said = ann.post(f"/api/questions/{question}/vote", json={"skip": "does not show"})
+        assert said.json()["status"] == "skipped"
+    assert vote(ann, question, 1).status_code == 409
+    said = ann.post(f"/api/questions/{question}/undo", json={"hold": 1}).json()
+    assert vote(ann, said["next"]["questions"][0]["id"], 1).json()["status"] == "counted"
+    board = owner.look(name)
+    assert (board["verdict"]["votes"], board["judges"][0]["skips"]) == (1, 1)
+
+
+def test_ties_only_where_they_are_allowed(owner, name):
+    owner.create(name, ITEMS, ties=False)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name)["questions"][0]["id"]
+    assert vote(ann, question, 0.5).status_code == 422
+    assert vote(ann, question, 7).status_code == 422
+    assert vote(ann, question, 0).status_code == 200
+
+
+def test_pausing_and_closing(owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name)["questions"][0]["id"]
+    for state in ("paused", "closed"):
+        assert owner.http.put(f"/api/studies/{name}/state", json={"state": state}).json()["state"] == state
+        assert take(ann, name, 2)["state"] == state
+    assert vote(ann, question, 1).json()["status"] == "counted"  # what is out still counts
+    owner.http.put(f"/api/studies/{name}/state", json={"state": "open"})
+    assert take(ann, name)["state"] == "open"
+
+
+def test_the_budget_ends_a_study_and_the_last_questions_are_waited_for(owner, name):
+    owner.create(name, ITEMS, max_votes=2)
+    ann, bob = owner.judges(name, "Ann", "Bob")
+    questions = take(ann, name, 2)["questions"]
+    assert take(bob, name)["state"] == "waiting"
+    for question in questions:
+        last = vote(ann, question["id"], 1, 1).json()
+    assert last["next"]["state"] == "done"
+    assert last["next"]["message"] == "All votes are in. Thank you."
+
+
+def test_a_voided_judge_is_asked_nothing_more(owner, name):
+    owner.create(name, ITEMS)
+    ann, bob = owner.judges(name, "Ann", "Bob")
+    for judge in (ann, bob):
+        vote(judge, take(judge, name)["questions"][0]["id"], 1)
+    board = owner.http.post(f"/api/studies/{name}/void", json={"judge": "Ann"}).json()
+    assert board["verdict"]["votes"] == 1
+    assert [(judge["name"], judge["voided"], judge["votes"]) for judge in board["judges"]] == [
+        ("Ann", True, 0), ("Bob", False, 1),
+    ]  # fmt: skip
+    assert ann.post(f"/api/studies/{name}/questions", json={}).status_code == 401
+
+
+def test_the_owner_takes_one_vote_back(owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name)["questions"][0]["id"]
+    vote(ann, question, 1)
+    board = owner.http.post(f"/api/questions/{question}/void").json()
+    assert board["verdict"]["votes"] == 0
+    assert [vote["undone"] for vote in board["recent"]] == [True]
+
+
+def test_a_blind_study_hides_names_and_judges_never_see_the_ranking(owner, name):
+    items = [{"name": f"secret-{i}", "text": f"text {i}"} for i in range(4)]
+    owner.create(name, items, blind=True)
+    (ann,) = owner.judges(name, "Ann")
+    turn = take(ann, name, 2)
+    for _ in range(10):
+        said = vote(ann, turn["questions"][0]["id"], 1, 2)
+        turn = said.json()["next"]
+        assert "secret" not in json.dumps(said.json()).replace(name, "")
+        assert set(turn) == {"state", "message", "questions", "answered", "progress"}
+    assert ann.get(f"/api/studies/{name}").status_code == 401
+
+
+def test_cases_are_drawn_and_items_speak_to_them(owner, name):
+    cases = ["red?", "blue?"]
+    items = [{"name": item, "answers": {case: f"{item} says {case}" for case in cases}} for item in ITEMS]
+    owner.create(name, items, cases=cases)
+    (ann,) = owner.judges(name, "Ann")
+    seen, turn = set(), take(ann, name)
+    for _ in range(20):
+        question = turn["questions"][0]
+        seen.add(question["case"])
+        assert question["first"]["html"] == f"{question['first']['title']} says {question['case']}"
+        turn = vote(ann, question["id"], 0.5, 1).json()["next"]
+    assert seen == set(cases)
+
+
+def test_late_answers_are_kept_and_do_not_count(server, owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    study = load_study(name, server.storage)
+    question = study.ask(judge="Ann", lease=0.001)
+    study.ask(judge="Bob")  # finds that the lease ran out
+    for _ in range(2):
+        assert vote(ann, f"{name}.{question.id}", 1).json()["status"] == "late"
+    assert owner.look(name)["verdict"]["votes"] == 0
+    assert len([entry for entry in study.entries if type(entry.record).__name__ == "Late"]) == 1
+
+
+def test_studies_of_the_command_line_are_there_too(server, owner, name):
+    from shortlist import create_study
+
+    create_study(ITEMS, 2, storage=server.storage, name=name)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name)["questions"][0]
+    assert {question["first"]["title"], question["second"]["title"]} <= set(ITEMS)
+    assert name in {study["name"] for study in owner.http.get("/api/studies").json()["studies"]}
