@@ -32,6 +32,7 @@ STATUS: dict[type[errors.ShortlistError], int] = {
     errors.BadStorage: 503,
     errors.BadInput: 422,
 }
+PARTS = (sessions, studies, judges, questions, uploads, health, pages)
 ABOUT = "Find the best k of n items from as few noisy pairwise comparisons as possible. Every page uses only this."
 
 
@@ -52,7 +53,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="shortlist", version=__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life
     )
     app.state.service = service
-    for part in (sessions, studies, judges, questions, uploads, health, pages):
+    for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     app.add_middleware(Limits, settings=settings)
@@ -82,11 +83,12 @@ def _invalid(_: Request, error: Exception) -> Response:
 
 def _answered(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    headers = {**(error.headers or {}), **({"allow": _allowed(request)} if error.status_code == 405 else {})}
+    headers = {"allow": _allowed(request)} if error.status_code == 405 else error.headers
     return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
 
 
 def _allowed(request: Request) -> str:
     """All methods of an address; starlette names those of the first route alone."""
-    matching = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    routes = [route for part in PARTS for route in part.router.routes]
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for route in matching for method in getattr(route, "methods", None) or ()}))

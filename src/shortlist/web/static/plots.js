@@ -35,7 +35,7 @@ export function utilities(items, k) {
       draw('text', { x: left - 10, y: y + 4, 'text-anchor': 'end', class: 'name' }, short(item.name, 26)),
       draw('line', { x1: x(item.low), x2: x(item.high), y1: y, y2: y, 'stroke-width': 3, opacity: .45 }),
       draw('circle', { cx: x(item.utility), cy: y, r: 5.5 }),
-      draw('text', { x: width - right + 12, y: y + 4, class: kind }, { in: '✓ in', out: '✗ out', undecided: `${Math.round(100 * item.chance)} % likely in` }[kind]),
+      draw('text', { x: width - right + 12, y: y + 4, class: kind }, { in: '✓ in', out: '✗ out', undecided: likely(item.chance) }[kind]),
     )
     svg.append(group)
     if (place === k - 1) {
@@ -102,6 +102,9 @@ export function allocation(pairs, items) {
   }
   return svg
 }
+
+// Nothing that is not proved is shown as certain.
+const likely = (chance) => `${chance > .99 ? '> 99' : chance < .01 ? '< 1' : Math.round(100 * chance)} % likely in`
 
 export function percent(share) {
   const value = 100 * share
