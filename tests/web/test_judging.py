@@ -4,6 +4,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 from shortlist import load_study
+from shortlist.report.page import POLICY
 from tests.web.server import take, vote
 
 ITEMS = ["ant", "bee", "cat", "dog", "elk"]
@@ -44,6 +45,9 @@ def test_a_study_from_creation_to_certificate(owner, server, name):
     assert bounds[0] > bounds[-1]
     lines = owner.http.get(f"/api/studies/{name}/votes.csv").text.splitlines()
     assert len(lines) == 1 + len(told)
+    report = owner.http.get(f"/api/studies/{name}/report.html", timeout=120)
+    assert report.headers["content-security-policy"] == POLICY
+    assert str(load_study(name, server.storage).verdict) in report.text
 
 
 def test_the_same_answer_twice_counts_once_and_another_is_refused(owner, name):

@@ -17,7 +17,7 @@ from shortlist.web.headers import SecurityHeaders
 from shortlist.web.limits import Limits
 from shortlist.web.log import RequestLog, log
 from shortlist.web.metrics import Metrics
-from shortlist.web.routes import health, judges, pages, questions, sessions, studies, uploads
+from shortlist.web.routes import health, judges, pages, questions, reports, sessions, studies, uploads
 from shortlist.web.settings import Settings, told
 from shortlist.web.state import Service
 
@@ -30,9 +30,10 @@ STATUS: dict[type[errors.ShortlistError], int] = {
     errors.StudyExists: 409,
     errors.BadJudge: 409,
     errors.BadStorage: 503,
+    errors.NotInstalled: 501,
     errors.BadInput: 422,
 }
-PARTS = (sessions, studies, judges, questions, uploads, health, pages)
+PARTS = (sessions, studies, reports, judges, questions, uploads, health, pages)
 ABOUT = "Find the best k of n items from as few noisy pairwise comparisons as possible. Every page uses only this."
 
 
