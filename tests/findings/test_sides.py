@@ -19,6 +19,13 @@ def test_wilson(wins, votes):
     assert (found.share, found.low, found.high) == pytest.approx((wins / votes, interval.low, interval.high))
 
 
+def test_a_share_is_inside_its_interval_in_spite_of_rounding():
+    for votes in range(1, 300):
+        for wins in (0, votes):
+            found = wilson(wins, votes)
+            assert found.low <= found.share <= found.high
+
+
 def random_table(seed, count=400, cases=False):
     rng = np.random.default_rng(seed)
     pairs = [rng.permutation(4)[:2] for _ in range(count)]

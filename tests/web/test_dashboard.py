@@ -5,12 +5,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from shortlist import create_study
 from shortlist.study.sql import Database
 from shortlist.web.dashboard import SCALE, spreads, votes_left_range
-from shortlist.web.watch import Box, Watch, agreement, counts, interval
+from shortlist.web.watch import Box, Watch, agreement, counts
 
 ITEMS = [f"item {i}" for i in range(6)]
 
@@ -67,13 +66,6 @@ def test_agreement_by_hand():
     assert agreement([one, other], "Ann") == pytest.approx((1 + 0 + 0.5) / 3)
     assert agreement([one], "Bob") == 1.0  # Ann and Cat say 2/3
     assert agreement([other], "Cat") is None
-
-
-def test_the_interval_is_wilsons():
-    for won, votes in ((0, 5), (3, 7), (50, 80), (9, 9)):
-        ci = binomtest(won, votes).proportion_ci(0.95, "wilson")
-        assert interval(won, votes) == pytest.approx((ci.low, ci.high), abs=2e-5)
-    assert interval(0, 0) == (0.0, 1.0)
 
 
 def test_spreads_of_two_items():

@@ -60,7 +60,7 @@ def wilson(wins: float, votes: float) -> Share:
     share, square = wins / votes, WIDTH**2 / votes
     middle = (share + square / 2) / (1 + square)
     reach = WIDTH * math.sqrt(share * (1 - share) / votes + square / (4 * votes)) / (1 + square)
-    return Share(share, max(0.0, middle - reach), min(1.0, middle + reach), votes)
+    return Share(share, max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share)), votes)
 
 
 def _first_wins(ballots: Ballots, theta: Floats) -> Floats:

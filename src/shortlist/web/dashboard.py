@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from shortlist.certificates.verdict import Verdict
+from shortlist.findings.sides import wilson
+from shortlist.findings.standing import WIDTH
 from shortlist.pairs import Floats
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
@@ -13,7 +15,7 @@ from shortlist.web.marks import past
 from shortlist.web.people import all_judges, has_open_link
 from shortlist.web.sheet import is_closed
 from shortlist.web.shelf import Opened
-from shortlist.web.watch import Z95, Tab, Watch, agreement, counts, interval
+from shortlist.web.watch import Tab, Watch, agreement, counts
 
 SCALE = 1.5  # spread of utilities thought likely, for the intervals: as in Study.chances
 MOST_PAIRS = 2000
@@ -101,7 +103,7 @@ def _verdict(verdict: Verdict[str], study: Study) -> dict[str, Any]:
 def _items(study: Study, verdict: Verdict[str], pairs: Any) -> list[dict[str, Any]]:
     utilities, chances = study.utilities, study.chances(SCALE)
     theta = np.array([utilities[item] for item in study.items])
-    widths = Z95 * spreads(len(theta), theta, pairs)
+    widths = WIDTH * spreads(len(theta), theta, pairs)
     votes = np.zeros(len(theta), dtype=np.int64)
     for i, j, number, _ in pairs:
         votes[[i, j]] += number
@@ -127,11 +129,11 @@ def _judges(database: Database, opened: Opened) -> list[dict[str, Any]]:
 
 def _judge(watch: Watch, name: str, active: bool) -> dict[str, Any]:
     tab = watch.tabs.get(name, Tab())
-    low, high = interval(tab.first_wins, tab.votes)
+    first = wilson(tab.first_wins, tab.votes)
     return {
         "name": name, "active": active, "voided": name in watch.voided, "votes": tab.votes, "skips": tab.skips,
         "out": tab.out, "undone": tab.undone, "agreement": agreement(watch.boxes.values(), name),
-        "first_share": tab.first_wins / tab.votes if tab.votes else None, "first_low": low, "first_high": high,
+        "first_share": first.share if tab.votes else None, "first_low": first.low, "first_high": first.high,
     }  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """Who voted how: a fold of a study's records for the owner's dashboard, kept up to date record by record."""
 
-import math
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -11,7 +10,6 @@ from shortlist.study.records import Asked, Imported, Skipped, TakenBack, Told
 from shortlist.study.storage import Entry
 
 RECENT = 50
-Z95 = 1.96
 
 
 class Ballot(NamedTuple):
@@ -128,15 +126,6 @@ def agreement(boxes: Iterable[Box], judge: str | None) -> float | None:
             sided += box.won[judge] if mean > 0.5 else own - box.won[judge]
             counted += own
     return sided / counted if counted else None
-
-
-def interval(won: float, votes: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    if votes <= 0:
-        return 0.0, 1.0
-    share, z = won / votes, Z95**2 / votes
-    middle, width = share + z / 2, math.sqrt(max(z * share * (1 - share) + z**2 / 4, 0.0))
-    return (middle - width) / (1 + z), (middle + width) / (1 + z)
 
 
 def counts(boxes: dict[tuple[int, int], Box]) -> Sequence[tuple[int, int, int, float]]:
