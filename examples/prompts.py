@@ -11,7 +11,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -36,6 +36,10 @@ class StandIn(BaseHTTPRequestHandler):
     """A model that finds out which answer is worth more, and a third of the time likes what it sees first."""
 
     protocol_version = "HTTP/1.1"
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # calls that are under way when the study is done are cut short
+            super().handle()
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

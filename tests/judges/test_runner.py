@@ -388,6 +388,23 @@ def test_reused_answers_keep_the_promise():
 # --- positions ---
 
 
+def test_one_call_answers_questions_of_either_order():
+    """Two questions about one pair and case, put the other way round, wait for the same call."""
+    study = shortlist.create_study(["a", "b"], k=1, delta=1e-9, max_votes=60)
+
+    async def judge(first, second, case):
+        await asyncio.sleep(0.01)
+        return "a"
+
+    found = run(study, judge, position="both", workers=8, cases=["one", "two"])
+    assert found.costs.saved > 0
+    assert found.stats.flips == 0
+    firsts = {answer.question.first for answer in study.history if answer.outcome is not None}
+    assert firsts == {"a", "b"}
+    for answer in study.history:
+        assert answer.outcome in (None, float(answer.question.first == "a"))
+
+
 def test_both_orders_are_one_vote():
     calls = []
 

@@ -126,8 +126,8 @@ class Tray:
         return outcome
 
     def _note(self, pending: Pending, asked: Asked, outcome: float) -> None:
-        """Seen from the question's first item."""
-        pending.outcomes.append(turn(outcome, self._family) if asked.turned else outcome)
+        """Seen from the question's first item, which another question that waits for this call may have second."""
+        pending.outcomes.append(outcome if asked.first == pending.question.first else turn(outcome, self._family))
 
     def _vote(self, pending: Pending) -> None:
         if self._orders == 2:
