@@ -33,9 +33,9 @@ from shortlist.study.storage import AnswerKey
 from tests.study.kill_judge import better_first
 
 ITEMS = [f"item {number}" for number in range(6)]
-CASES = [f"case {number}" for number in range(12)]
+CASES = [f"case {number}" for number in range(300)]  # so that there is something left to pay for
 RULES = {"uniform": "glr", "bridge": "edges"}
-VOTES_PER_LIFE = 40
+VOTES_PER_LIFE = {"uniform": 40, "bridge": 100}  # more than a quick machine gets through before it is killed
 
 
 class Killer:
@@ -43,7 +43,7 @@ class Killer:
 
     def __init__(self, folder, url, method, kills):
         self.folder, self.url, self.method, self.log = folder, url, method, folder / "calls.log"
-        self.votes = 100 + VOTES_PER_LIFE * kills
+        self.votes = 100 + VOTES_PER_LIFE[method] * kills
         (folder / "items.txt").write_text("\n".join(ITEMS))
         (folder / "cases.csv").write_text("id,text\n" + "\n".join(f"{case},{case}" for case in CASES))
         self.log.touch()
