@@ -130,11 +130,11 @@ def test_hung_threads_do_not_use_up_the_workers():
             free.wait(20.0)
         return first
 
-    _, found = run(judge, votes=4, time_limit=0.1)
+    _, found = run(judge, votes=4, time_limit=1.0)
     free.set()
     assert found.verdict.votes == 4
     assert found.costs.skips == found.costs.unclear == 5
-    assert "no answer within 0.1 seconds" in found.skipped.values()
+    assert "no answer within 1 seconds" in found.skipped.values()
 
 
 def test_an_async_judge_is_cancelled_when_its_time_is_up():
@@ -148,7 +148,7 @@ def test_an_async_judge_is_cancelled_when_its_time_is_up():
             raise
         return first
 
-    _, found = run(judge, time_limit=0.05, workers=1)
+    _, found = run(judge, time_limit=1.0, workers=1)
     assert (len(ended), found.costs.skips) == (2, 2)
 
 

@@ -46,7 +46,7 @@ def is_running(pid):
 
 
 def wait_until_gone(pid):
-    for _ in range(200):
+    for _ in range(2000):
         if not is_running(pid):
             return True
         time.sleep(0.01)
@@ -121,8 +121,8 @@ for line in sys.stdin:
 def test_a_program_over_its_time_is_killed_with_its_children(tmp_path, hang, keep):
     log = tmp_path / "log"
     code = SLOW_ONCE.replace("HANG", hang).replace("LOG", repr(str(log)))
-    study, found = run(program(tmp_path, code), keep=keep, time_limit=1.0, retries=0)
-    assert found.skipped[0] == "no answer within 1 seconds"
+    study, found = run(program(tmp_path, code), keep=keep, time_limit=3.0, retries=0)
+    assert found.skipped[0] == "no answer within 3 seconds"
     assert len(told(study)) == 3
     pids = {int(pid) for pid in log.read_text().split()}
     assert len(pids) == (2 if hang is FORK else 1)
@@ -138,10 +138,10 @@ def test_a_program_that_leaves_a_child_behind_is_not_waited_for(tmp_path):
     if os.fork() == 0:
         os.setsid()
         open({str(log)!r}, "a").write(f"{{os.getpid()}}\\n")
-        time.sleep(5)
+        time.sleep(60)
         os._exit(0)
     """
-    _, found = run(program(tmp_path, textwrap.dedent(code) + GOOD), votes=2, time_limit=4.0)
+    _, found = run(program(tmp_path, textwrap.dedent(code) + GOOD), votes=2, time_limit=30.0)
     assert (found.verdict.votes, found.costs.skips, found.costs.retries) == (2, 0, 0)
     for pid in log.read_text().split():
         if is_running(int(pid)):

@@ -29,7 +29,9 @@ def test_a_study_by_a_language_model(endpoint):
     found = shortlist.run_study(study, judge, workers=4, warn=lambda text: None)
     assert found.verdict.reason == "certified"
     assert set(found.verdict.top) == {"ann", "bob"}
-    assert found.costs.calls == len(endpoint.requests) >= found.verdict.votes
+    arrived = len(endpoint.requests)  # a call given up at the end may not have got this far
+    assert found.costs.calls - found.costs.skips <= arrived <= found.costs.calls
+    assert arrived >= found.verdict.votes
     assert found.costs.prompt_tokens >= 10 * found.verdict.votes
     assert found.costs.completion_tokens >= 3 * found.verdict.votes
     request = endpoint.requests[0]
@@ -176,7 +178,8 @@ UNCLEAR = {
 @pytest.mark.parametrize("behave", UNCLEAR.values(), ids=UNCLEAR)
 def test_answers_that_say_nothing_are_asked_again_and_then_skipped(endpoint, behave):
     endpoint.script = [endpoint.always, behave, endpoint.always, behave, behave]
-    study, found = run(endpoint, retries=1, time_limit=0.25)
+    never = behave in (hang, drip)
+    study, found = run(endpoint, retries=1, time_limit=1.0 if never else 30.0)
     assert len(told(study)) == found.verdict.votes == 3
     costs = found.costs
     assert (costs.calls, costs.retries, costs.unclear, costs.skips) == (6, 2, 3, 1)

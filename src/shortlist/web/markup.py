@@ -45,9 +45,12 @@ def origin(address: str) -> str | None:
 def _renderer() -> Any:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    class Harmless(MarkdownIt):
+        def validateLink(self, url: str) -> bool:
+            return urlsplit(url.strip()).scheme.lower() in ("http", "https", "mailto")
+
+    parser = Harmless("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     parser.disable("image")
-    parser.validateLink = lambda url: urlsplit(url.strip()).scheme.lower() in ("http", "https", "mailto")  # type: ignore[method-assign]
     parser.add_render_rule("link_open", _link_open)
     return parser
 

@@ -5,7 +5,7 @@ Each worker counts for itself and says so in the label `worker`; sum over it. A 
 
 import os
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
@@ -16,13 +16,13 @@ class Metrics:
         self._lock = threading.Lock()
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._slower: Counter[tuple[str, float]] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._votes: Counter[str] = Counter()
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         with self._lock:
             self._requests[method if method in METHODS else "other", route, status] += 1
-            self._seconds[route] += seconds  # type: ignore[assignment]
+            self._seconds[route] += seconds
             for bucket in BUCKETS:
                 if seconds <= bucket:
                     self._slower[route, bucket] += 1
