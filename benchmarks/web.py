@@ -32,7 +32,8 @@ from shortlist.study.sql import open_database
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.web.server import Owner, Server, owner_key
 
-N, K, GAP = 20, 5, 0.1  # so close that not even 20,000 votes prove it at delta = 1e-9
+N, K, GAP = 20, 5, 0.25
+NEAR = 0.02  # across the line: 20,000 votes can prove where all items belong but the two there
 ITEMS = [f"item {i:02}" for i in range(N)]  # best first
 
 
@@ -68,7 +69,7 @@ def main() -> None:
 
 def play(server, given, workers):
     owner = Owner(server, owner_key(server, server.owner_token))
-    owner.create("load", ITEMS, K, delta=1e-9, max_votes=given.votes)
+    owner.create("load", ITEMS, K, delta=0.01, max_votes=given.votes)
     judges = {client: f"judge {i:02}" for i, client in enumerate(owner.judges("load", *names(given.judges)))}
     tokens = {name: client.headers["authorization"] for client, name in judges.items()}
     log, begin = Log(), time.monotonic()
@@ -84,6 +85,10 @@ def play(server, given, workers):
         **{f"p{q}_ms": round(1e3 * ordered[int(q / 100 * (len(ordered) - 1))], 1) for q in (50, 95, 99)},
         "slowest_ms": round(1e3 * ordered[-1], 1), "retries": log.retries, "state": board["state"], "log": log,
     }  # fmt: skip
+
+
+def utility(place):
+    return GAP * (K - 1 - place) + NEAR if place < K else GAP * (K - place)
 
 
 def names(count):
@@ -108,8 +113,8 @@ async def judge(server, name, token, given, log):
                 turn = (await send(http, "/api/studies/load/questions", {"hold": 2}, log)).json()
                 continue
             question = turn["questions"][0]
-            first, second = (ITEMS.index(question[side]["title"]) for side in ("first", "second"))
-            outcome = float(dice.random() < 1 / (1 + math.exp(GAP * (first - second))))
+            first, second = (utility(ITEMS.index(question[side]["title"])) for side in ("first", "second"))
+            outcome = float(dice.random() < 1 / (1 + math.exp(second - first)))
             begin = time.perf_counter()
             answer = await send(http, f"/api/questions/{question['id']}/vote", {"outcome": outcome, "hold": 2}, log)
             log.seconds.append(time.perf_counter() - begin)

@@ -99,12 +99,11 @@ class Ledger:
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
         numbers = pair_numbers(self.problem.n, first, second)
-        slots = np.minimum(self.pairs.searchsorted(numbers), max(len(self.pairs) - 1, 0))
-        rows = np.zeros((*numbers.shape, self.table.shape[1]))
-        if len(self.pairs):
-            known = self.pairs[slots] == numbers
-            rows[known] = self.table[slots[known]]
-        return rows
+        if not len(self.pairs):
+            return np.zeros((*numbers.shape, self.table.shape[1]))
+        slots = self.pairs.searchsorted(numbers)
+        known = self.pairs.take(slots, mode="clip") == numbers
+        return np.where(known[..., None], self.table.take(slots, axis=0, mode="clip"), 0.0)
 
     def wealth(self, source: Ints, target: Ints, tolerant: bool = False) -> Floats:
         """Log wealth of accounts, 0 where nothing was bet."""
@@ -120,14 +119,15 @@ class Ledger:
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
         family, belief = self.problem.family, self.belief
-        low, high = np.minimum(first, second), np.maximum(first, second)
+        turned = first > second
+        low, high = np.where(turned, second, first), np.where(turned, first, second)
         eta = belief.theta[low] - belief.theta[high]
         if damped:
             eta = family.damp(eta, belief.spread(low, high))
         rows = self.look_up(low, high)
         mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
-        expected: Floats = np.sign(second - first) * family.natural(mean)
-        return expected
+        expected = family.natural(mean)
+        return np.where(turned, -expected, expected)
 
     def bets(self, first: Ints, second: Ints) -> Floats:
         """What to expect of the next votes, seen from their first items: to be fixed before the outcome is known."""

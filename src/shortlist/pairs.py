@@ -30,9 +30,16 @@ def pair_number(n: int, i: int, j: int) -> int:
 
 def pair_numbers(n: int, first: Ints, second: Ints) -> Ints:
     """`pair_number` for arrays."""
-    i, j = np.minimum(first, second), np.maximum(first, second)
-    numbers: Ints = i * (2 * n - i - 1) // 2 + j - i - 1
+    numbers: Ints = _before_rows(n)[np.minimum(first, second)] + np.maximum(first, second)
     return numbers
+
+
+@lru_cache(maxsize=8)
+def _before_rows(n: int) -> Ints:
+    """What to add to j for the number of the pair (i, j), i < j."""
+    i = np.arange(n)
+    before: Ints = i * (2 * n - i - 1) // 2 - i - 1
+    return before
 
 
 def pair_items(n: int, number: int) -> tuple[int, int]:

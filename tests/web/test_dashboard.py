@@ -8,7 +8,7 @@ import pytest
 
 from shortlist import create_study
 from shortlist.study.sql import Database
-from shortlist.web.dashboard import SCALE, spreads, votes_left_range
+from shortlist.web.dashboard import votes_left_range
 from shortlist.web.watch import Box, Watch, agreement, counts
 
 ITEMS = [f"item {i}" for i in range(6)]
@@ -66,12 +66,6 @@ def test_agreement_by_hand():
     assert agreement([one, other], "Ann") == pytest.approx((1 + 0 + 0.5) / 3)
     assert agreement([one], "Bob") == 1.0  # Ann and Cat say 2/3
     assert agreement([other], "Cat") is None
-
-
-def test_spreads_of_two_items():
-    votes = 40
-    found = spreads(2, np.zeros(2), [(0, 1, votes, 20.0)])
-    assert found == pytest.approx([math.sqrt(0.5 / (SCALE**-2 + 2 * votes / 4))] * 2)
 
 
 def test_the_range_of_votes_left_holds_the_estimate():

@@ -46,7 +46,7 @@ class Findings:
 
     @cached_property
     def standing(self) -> Standing:
-        return standing(self.problem, self.items, self.ballots, self.verdict)
+        return standing(self.problem, self.items, self.ballots.tally, self.verdict)
 
     @cached_property
     def matrix(self) -> Matrix:

@@ -11,9 +11,9 @@ from scipy.special import ndtr
 
 from shortlist.certificates.posterior import SCALE, Laplace, chances, laplace
 from shortlist.certificates.verdict import Verdict
-from shortlist.findings.ballots import Ballots
 from shortlist.pairs import Floats, Ints, node_sums
 from shortlist.problem import Problem
+from shortlist.tally import Tally
 from shortlist.threads import one_thread
 
 WIDTH = 1.959963984540054  # half of a 95 % interval, in standard deviations
@@ -55,15 +55,15 @@ class Standing:
     scale: float
 
 
-def standing(problem: Problem, items: tuple[str, ...], ballots: Ballots, verdict: Verdict[str]) -> Standing:
+def standing(problem: Problem, items: tuple[str, ...], tally: Tally, verdict: Verdict[str]) -> Standing:
     scale = prior_scale(problem)
     with one_thread():
-        posterior = laplace(problem.family, ballots.tally, scale)
-        likely = chances(problem, ballots.tally, scale)
+        posterior = laplace(problem.family, tally, scale)
+        likely = chances(problem, tally, scale)
         covariance = centred(posterior)
     theta = posterior.theta - posterior.theta.mean()
     order, spread = in_order(items, verdict, theta), WIDTH * np.sqrt(np.diag(covariance))
-    counts = votes_per_item(ballots)
+    counts = node_sums(tally.first, tally.counts, tally.n) + node_sums(tally.second, tally.counts, tally.n)
     certain = dict.fromkeys(verdict.certainly_in, "in") | dict.fromkeys(verdict.certainly_out, "out")
     answer = set(verdict.top)
     places = tuple(
@@ -95,12 +95,6 @@ def centred(posterior: Laplace) -> Floats:
     covariance = covariance - covariance.mean(axis=0)
     less: Floats = covariance - covariance.mean(axis=1)[:, None]
     return less
-
-
-def votes_per_item(ballots: Ballots) -> Floats:
-    ends = (ballots.first, ballots.second)
-    one, other = (node_sums(end, ballots.weight, ballots.n) for end in ends)
-    return one + other
 
 
 def _line(items: tuple[str, ...], theta: Floats, covariance: Floats, u: int, v: int) -> Line:

@@ -1,16 +1,20 @@
 """The way to a database: SQLite in a file, or PostgreSQL."""
 
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from shortlist.errors import BadStorage
 
 PATIENCE = 60.0  # seconds to wait for another process's lock
+IDLE = 5.0  # seconds after which a connection may have been lost
 FLUSH = (  # PostgreSQL's log is one: what commits now takes all before it to the disk
     "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'shortlist', 'flush'); COMMIT"
 )
@@ -21,7 +25,7 @@ def connect(url: str) -> Engine:
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() == "postgresql":
-            return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            return _with_pings(create_engine(parsed.set(drivername="postgresql+psycopg")))
         if parsed.get_backend_name() != "sqlite":
             raise BadStorage(f"{shown(url)} is neither sqlite:///FILE nor postgresql://USER@HOST/DATABASE")
         if parsed.database in (None, "", ":memory:"):
@@ -36,6 +40,25 @@ def connect(url: str) -> Engine:
     except ModuleNotFoundError:
         raise BadStorage("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'") from None
     event.listen(engine, "connect", _set_up_sqlite)
+    return engine
+
+
+def _with_pings(engine: Engine) -> Engine:
+    """Try a connection that was not used for a while before it is used again; a ping every time would cost as much as
+    the work."""
+
+    def used(_: Any, record: ConnectionPoolEntry) -> None:
+        record.info["used"] = time.monotonic()
+
+    def check(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+        if time.monotonic() - record.info.get("used", math.inf) > IDLE:
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error as reason:
+                raise DisconnectionError from reason  # the pool opens another
+
+    event.listen(engine, "checkin", used)
+    event.listen(engine, "checkout", check)
     return engine
 
 

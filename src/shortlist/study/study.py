@@ -5,7 +5,8 @@ it adds something itself.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, overload
 
 from shortlist import loop
@@ -33,7 +34,8 @@ from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_ca
 from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
 from shortlist.study.questions import Answer, Pair, Pairs, Question, as_outcomes, check_pairs, outcome_told, question_id
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
-from shortlist.study.storage import Entry, Memory, Snapshot, Storage
+from shortlist.study.storage import Entry, Memory, Snapshot, Storage, Writer
+from shortlist.tally import Tally
 from shortlist.threads import one_thread
 
 SNAPSHOT = 1000  # records and votes to fold before a snapshot pays
@@ -67,6 +69,7 @@ class Study:
         self._known = [problem, problem.family, rule, certificate]
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
         self._saved = 0
+        self._writer: Writer | None = None
         self._lock = threading.RLock()  # one thread of this process at a time; the storage's lock is for all
         self._resume()
 
@@ -112,7 +115,9 @@ class Study:
             now = time.time()
             expired = self._expired(now)
             desk = apply_all(desk, expired)
-            self._check_open(judge)
+            if expired and desk.settled.verdict.done:  # nothing else stood in the way of a verdict
+                return expired, desk
+            self._check_open(desk, judge)
             for _ in range(wanted):
                 try:
                     record = next_question(desk, judge, shunned, None if lease is None else now + lease, chosen)
@@ -125,6 +130,8 @@ class Study:
             return [*expired, *asked], desk
 
         self._write(decide)
+        if not asked:
+            raise StudyDone(str(self.verdict.reason))
         questions = [self._question(record) for record in asked]
         return questions[0] if count is None else questions
 
@@ -152,7 +159,7 @@ class Study:
         def decide() -> list[Record]:
             there = self._question(self._asked(question))
             value = outcome_told(self.problem.family, there, outcome, winner)
-            return [Told(number, value)] if self._is_out(number) else [self._late(number, value)]
+            return [Told(number, value)] if self.is_out(number) else [self._late(number, value)]
 
         if isinstance(self._add(decide)[0], Late):
             raise LateAnswer(number)
@@ -165,7 +172,7 @@ class Study:
 
         def decide() -> list[Record]:
             self._asked(question)
-            if not self._is_out(number):
+            if not self.is_out(number):
                 raise AlreadyAnswered(number)
             return [Skipped(number, reason)]
 
@@ -276,10 +283,15 @@ class Study:
         """The estimate from all answers so far: maximum likelihood, or the planner's own where none is kept."""
         return dict(zip(self.items, map(float, self._desk.ahead.theta_hat), strict=True))
 
+    @property
+    def tally(self) -> Tally:
+        """All votes that count, by pair."""
+        return self._desk.ahead.tally
+
     def chances(self, scale: float = 1.5) -> dict[str, float]:
         """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
         with one_thread():
-            found = chances(self.problem, self._desk.ahead.tally, scale)
+            found = chances(self.problem, self.tally, scale)
         return dict(zip(self.items, map(float, found), strict=True))
 
     def question(self, number: int) -> Question:
@@ -296,6 +308,15 @@ class Study:
         """Questions asked and not closed, oldest first."""
         return [self._question(asked) for asked in self._desk.out]
 
+    def is_out(self, number: int) -> bool:
+        """Was it asked, and is it not closed?"""
+        turn = self._desk.turns.get(number)
+        return turn is not None and not turn.closed
+
+    def held_by(self, judge: str | None) -> list[Question]:
+        """The judge's questions that are out, oldest first."""
+        return [self._question(asked) for asked in self._desk.out if asked.judge == judge]
+
     @property
     def entries(self) -> list[Entry]:
         """All records, with the times they were added."""
@@ -306,15 +327,34 @@ class Study:
         """All questions in the order asked, with what became of them."""
         return answers(self._records, self.items)
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is asked and told inside is one write to the storage, with its lock held: all of it happens or nothing.
+        Keep it short, and open no other transaction inside."""
+        with self._lock:
+            if self._writer is not None:
+                yield
+                return
+            known = self._desk, self._read
+            try:
+                with self._storage.writing(self.name) as self._writer:
+                    self._fold(self._writer.since(self._read))
+                    known = self._desk, self._read
+                    yield
+            except BaseException:
+                self._desk, self._read = known
+                raise
+            finally:
+                self._writer = None
+            self._save_snapshot()
+
     def _write(self, decide: Callable[[Desk], tuple[Sequence[Record], Desk]]) -> Sequence[Record]:
         """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
-        with self._lock:
-            with self._storage.writing(self.name) as writer:
-                self._fold(writer.since(self._read))
-                records, desk = decide(self._desk)
-                writer.add(self._read, records)
+        with self.at_once():
+            assert self._writer is not None
+            records, desk = decide(self._desk)
+            self._writer.add(self._read, records)
             self._desk, self._read = desk, self._read + len(records)
-            self._save_snapshot()
         return records
 
     def _add(self, decide: Callable[[], Sequence[Record]]) -> Sequence[Record]:
@@ -352,12 +392,12 @@ class Study:
         case = draw_case(self.seed, asked.question, cases) if cases else None
         return asked._replace(case=case, run=run)
 
-    def _check_open(self, judge: str | None) -> None:
-        if judge in self._desk.voided:
+    def _check_open(self, desk: Desk, judge: str | None) -> None:
+        if judge in desk.voided:
             raise VoidJudge(str(judge))
-        if self._desk.settled.verdict.done:
-            raise StudyDone(str(self._desk.settled.verdict.reason))
-        if self._desk.paused:
+        if desk.settled.verdict.done:
+            raise StudyDone(str(desk.settled.verdict.reason))
+        if desk.paused:
             raise StudyPaused(self.name)
 
     def _allowed(self, pair: int) -> int:
@@ -373,10 +413,6 @@ class Study:
     def _expired(self, now: float) -> list[Record]:
         leased = [turn.asked for turn in self._desk.turns.values() if turn.asked.lease is not None and not turn.closed]
         return [Skipped(asked.question, EXPIRED) for asked in leased if asked.lease is not None and asked.lease < now]
-
-    def _is_out(self, number: int) -> bool:
-        turn = self._desk.turns.get(number)
-        return turn is not None and not turn.closed
 
     def _late(self, number: int, outcome: float) -> Record:
         """An answer after the lease ran out is kept; a second answer is refused."""

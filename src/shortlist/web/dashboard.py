@@ -3,12 +3,9 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from shortlist.certificates.verdict import Verdict
 from shortlist.findings.sides import wilson
-from shortlist.findings.standing import WIDTH
-from shortlist.pairs import Floats
+from shortlist.findings.standing import standing
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
 from shortlist.web.marks import past
@@ -17,7 +14,6 @@ from shortlist.web.sheet import is_closed
 from shortlist.web.shelf import Opened
 from shortlist.web.watch import Tab, Watch, agreement, counts
 
-SCALE = 1.5  # spread of utilities thought likely, for the intervals: as in Study.chances
 MOST_PAIRS = 2000
 
 
@@ -47,7 +43,7 @@ def dashboard(database: Database, opened: Opened) -> dict[str, Any]:
         "votes_left_high": high,
         "out": len(study.out),
         "advice": study.advice,
-        "items": _items(study, verdict, pairs),
+        "items": _items(study, verdict),
         "judges": judges,
         "open_link": has_open_link(database, opened.id),
         "past": [{"votes": votes, "error_bound": bound} for votes, bound in past(database, opened.id)],
@@ -72,20 +68,6 @@ def votes_left_range(verdict: Verdict[str], delta: float) -> tuple[float | None,
     return left / spread**2, left * spread
 
 
-def spreads(n: int, theta: Floats, pairs: Any) -> Floats:
-    """The posterior standard deviation of each utility, if utilities are N(0, SCALE^2): Laplace's approximation."""
-    information = np.eye(n) / SCALE**2
-    for i, j, votes, _ in pairs:
-        p = 1 / (1 + math.exp(theta[j] - theta[i]))
-        weight = votes * p * (1 - p)
-        information[[i, j], [i, j]] += weight
-        information[[i, j], [j, i]] -= weight
-    centre = np.eye(n) - 1 / n
-    variances = np.einsum("ij,jk,ik->i", centre, np.linalg.inv(information), centre, optimize=True)
-    found: Floats = np.sqrt(variances)
-    return found
-
-
 def _verdict(verdict: Verdict[str], study: Study) -> dict[str, Any]:
     return {
         "sentence": str(verdict),
@@ -100,23 +82,16 @@ def _verdict(verdict: Verdict[str], study: Study) -> dict[str, Any]:
     }
 
 
-def _items(study: Study, verdict: Verdict[str], pairs: Any) -> list[dict[str, Any]]:
-    utilities, chances = study.utilities, study.chances(SCALE)
-    theta = np.array([utilities[item] for item in study.items])
-    widths = WIDTH * spreads(len(theta), theta, pairs)
-    votes = np.zeros(len(theta), dtype=np.int64)
-    for i, j, number, _ in pairs:
-        votes[[i, j]] += number
-    sure = dict.fromkeys(verdict.certainly_in, "in") | dict.fromkeys(verdict.certainly_out, "out")
-    rows = [
+def _items(study: Study, verdict: Verdict[str]) -> list[dict[str, Any]]:
+    """In the order of the report: the answer first, and each side best first."""
+    return [
         {
-            "name": item, "utility": utilities[item], "low": utilities[item] - width, "high": utilities[item] + width,
-            "chance": chances[item], "certainly": sure.get(item, "undecided"), "top": item in verdict.top,
-            "votes": int(count),
+            "name": place.item, "utility": place.utility, "low": place.low, "high": place.high,
+            "chance": place.chance, "certainly": place.certain or "undecided", "top": place.inside,
+            "votes": round(place.votes),
         }
-        for item, width, count in zip(study.items, widths.tolist(), votes.tolist(), strict=True)
+        for place in standing(study.problem, study.items, study.tally, verdict).places
     ]  # fmt: skip
-    return sorted(rows, key=lambda row: (not row["top"], -row["utility"]))
 
 
 def _judges(database: Database, opened: Opened) -> list[dict[str, Any]]:

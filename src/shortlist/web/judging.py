@@ -19,7 +19,6 @@ from shortlist.errors import (
 from shortlist.study.questions import Question
 from shortlist.study.records import Late, Record, Skipped, TakenBack, Told
 from shortlist.study.sql import Database
-from shortlist.web.marks import mark
 from shortlist.web.shelf import Opened
 
 
@@ -38,15 +37,12 @@ class Status(StrEnum):
     late = "late"  # kept, but it does not count: the question had been given up
 
 
-def held(opened: Opened, judge: str) -> list[Question]:
-    """What this judge has on the table, oldest first."""
-    return [question for question in opened.study.out if question.judge == judge]
-
-
 def take(opened: Opened, judge: str, hold: int, lease: float) -> tuple[State, list[Question]]:
-    """The questions this judge has, topped up to `hold` with new ones."""
+    """The questions this judge has, topped up to `hold` with new ones; none if `hold` is 0."""
     study = opened.study
-    here = held(opened, judge)
+    if not hold:
+        return (State.done if study.verdict.done else State.open), []
+    here = study.held_by(judge)
     try:
         if len(here) < hold:
             here += study.ask(hold - len(here), judge=judge, lease=lease, cases=opened.case_ids)
@@ -74,7 +70,7 @@ def question_of(opened: Opened, number: int, judge: str | None) -> Question:
 def vote(database: Database, opened: Opened, question: Question, outcome: float) -> Status:
     if not opened.sheet.ties and outcome not in (0.0, 1.0):
         raise BadOutcome("this study takes no ties and no grades; say 1 if the first is better, 0 if the second is")
-    if question not in opened.study.out and _has(database, opened, question, Late):
+    if not opened.study.is_out(question.id) and _has(database, opened, question, Late):
         return Status.late
     try:
         opened.study.tell(question.id, outcome)
@@ -82,7 +78,6 @@ def vote(database: Database, opened: Opened, question: Question, outcome: float)
         return Status.late
     except AlreadyAnswered:
         _only_again(_records(database, opened, question), question, Told(question.id, outcome))
-    mark(database, opened)
     return Status.counted
 
 
@@ -109,7 +104,7 @@ def undo(database: Database, opened: Opened, question: Question) -> Status:
 def ask_again(opened: Opened, question: Question, judge: str, lease: float) -> int | None:
     """The same pair once more, unless this judge has it already; None if there is nothing more to ask."""
     pair = question.first, question.second
-    for other in held(opened, judge):
+    for other in opened.study.held_by(judge):
         if {other.first, other.second} == set(pair):
             return other.id
     try:

@@ -6,6 +6,7 @@ from shortlist.errors import BadOutcome
 from shortlist.study.questions import Question
 from shortlist.web import judging
 from shortlist.web.access import Here, QuestionId, QuestionJudge, StudyJudge, StudyName, split_id
+from shortlist.web.marks import mark
 from shortlist.web.schemas import CardOut, QuestionOut, Take, Turn, VoteIn, VoteOut, problems
 from shortlist.web.sheet import is_closed
 from shortlist.web.shelf import Opened
@@ -27,7 +28,7 @@ def take(here: Here, token: StudyJudge, name: StudyName, given: Take) -> Turn:
     assert token.judge is not None
     opened = here.shelf.open(name)
     opened.study.refresh()
-    turn = _turn(here, opened, token.judge, given.hold)
+    turn = _turn(here, opened, *judging.take(opened, token.judge, given.hold, here.settings.lease))
     with opened.watch.lock:
         opened.watch.fold(here.database.since(name, opened.watch.read))
         tab = opened.watch.tabs.get(token.judge)
@@ -43,12 +44,15 @@ def vote(here: Here, token: QuestionJudge, id: QuestionId, given: VoteIn) -> Vot
     name, number = split_id(id)
     opened = here.shelf.open(name)
     question = judging.question_of(opened, number, token.judge)
-    if given.outcome is not None:
-        status = judging.vote(here.database, opened, question, given.outcome)
-    else:
-        status = judging.skip(here.database, opened, question, given.skip or "")
+    with opened.study.at_once():
+        if given.outcome is not None:
+            status = judging.vote(here.database, opened, question, given.outcome)
+        else:
+            status = judging.skip(here.database, opened, question, given.skip or "")
+        taken = judging.take(opened, token.judge, given.hold, here.settings.lease)
+    mark(here.database, opened)
     here.metrics.vote(status.value)
-    return VoteOut(id=id, status=status, next=_turn(here, opened, token.judge, given.hold))
+    return VoteOut(id=id, status=status, next=_turn(here, opened, *taken))
 
 
 @router.post("/questions/{id}/undo", responses=problems(409))
@@ -61,17 +65,12 @@ def undo(here: Here, token: QuestionJudge, id: QuestionId, given: Take) -> VoteO
     status = judging.undo(here.database, opened, question)
     here.metrics.vote(status.value)
     again = judging.ask_again(opened, question, token.judge, here.settings.lease)
-    turn = _turn(here, opened, token.judge, given.hold)
+    turn = _turn(here, opened, *judging.take(opened, token.judge, given.hold, here.settings.lease))
     questions = sorted(turn.questions, key=lambda shown: shown.id != f"{name}.{again}")  # the same pair first
     return VoteOut(id=id, status=status, next=turn.model_copy(update={"questions": questions}))
 
 
-def _turn(here: Service, opened: Opened, judge: str, hold: int) -> Turn:
-    state, questions = judging.State.open, list[Question]()
-    if hold:
-        state, questions = judging.take(opened, judge, hold, here.settings.lease)
-    elif opened.study.verdict.done:
-        state = judging.State.done
+def _turn(here: Service, opened: Opened, state: judging.State, questions: list[Question]) -> Turn:
     if state is judging.State.paused and is_closed(here.database, opened.id):
         state = judging.State.closed
     here.database.flush()  # before anything is acknowledged
