@@ -23,25 +23,27 @@ from shortlist.study.storage import AnswerKey, Entry, Snapshot, Writer
 
 
 class _Writer:
-    """The lock is held by its transaction."""
+    """The lock is held by its transaction, which writes what was added at its end."""
 
     def __init__(self, connection: Connection, study: int) -> None:
         self.connection, self.study = connection, study
+        self.rows: list[dict[str, Any]] = []
 
     def since(self, number: int) -> list[Entry]:
         return _since(self.connection, self.study, number)
 
     def add(self, number: int, new: Sequence[Record]) -> None:
         now = time.time()
-        rows = []
         for place, record in enumerate(new, number):
             kind, body = dump(record)
             question = getattr(record, "question", None)
-            rows.append(
+            self.rows.append(
                 {"study": self.study, "number": place, "kind": kind, "question": question, "body": body, "at": now}
             )
-        if rows:
-            self.connection.execute(insert(records), rows)
+
+    def write(self) -> None:
+        if self.rows:
+            self.connection.execute(insert(records), self.rows)
 
 
 class Database:
@@ -106,7 +108,9 @@ class Database:
         study = self._id(name)
         with explained(self.url), self._begin() as connection:
             connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
-            yield _Writer(connection, study)
+            writer = _Writer(connection, study)
+            yield writer
+            writer.write()
 
     def snapshot(self, name: str) -> Snapshot | None:
         here = select(snapshots.c.number, snapshots.c.data).where(snapshots.c.study == self._id(name))
