@@ -101,7 +101,7 @@ class UnknownQuestion(ShortlistError):
     """An answer to a question that was never asked."""
 
     def __init__(self, question_id: object) -> None:
-        super().__init__(f"question {question_id!r} was never asked here; answer one that ask() gave out")
+        super().__init__(f"question {question_id!r} was never asked here; answer one that was given out")
 
 
 class AlreadyAnswered(ShortlistError):
@@ -109,6 +109,13 @@ class AlreadyAnswered(ShortlistError):
 
     def __init__(self, question_id: object) -> None:
         super().__init__(f"question {question_id!r} is closed already; ask for a new one")
+
+
+class NothingToUndo(UnknownQuestion):
+    """A question without a vote that could be taken back."""
+
+    def __init__(self, question_id: object) -> None:
+        ShortlistError.__init__(self, f"question {question_id!r} has no vote to take back")
 
 
 class LateAnswer(ShortlistError):
@@ -146,9 +153,10 @@ class VoidJudge(ShortlistError):
 class UnknownStudy(BadInput):
     """No study of that name."""
 
-    def __init__(self, name: str, names: list[str]) -> None:
-        there = f"there are {', '.join(sorted(names)[:10])}" if names else "there are none"
-        super().__init__(f"no study is called {name!r}; {there}")
+    def __init__(self, name: str, names: list[str] | None = None) -> None:
+        """`names` are those that there are, to be left out where they are nobody's business."""
+        there = f"; there are {', '.join(sorted(names)[:10])}" if names else "; there are none"
+        super().__init__(f"no study is called {name!r}{'' if names is None else there}")
 
 
 class StudyExists(BadInput):
@@ -156,7 +164,7 @@ class StudyExists(BadInput):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"there is a study called {name!r} already; choose another name, or load_if_exists=True")
+        super().__init__(f"there is a study called {name!r} already; choose another name")
 
 
 class StudyDiffers(BadInput):

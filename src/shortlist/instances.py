@@ -13,10 +13,9 @@ from shortlist.checks import whole
 from shortlist.errors import BadInstance, TieAtTheLine
 from shortlist.estimate import fit
 from shortlist.families import BradleyTerry, Family
-from shortlist.pairs import Floats, Ints, n_pairs, pair_ends, pair_numbers, top_k
+from shortlist.pairs import TINY_GAP, Floats, Ints, n_pairs, pair_ends, pair_numbers, top_k
 from shortlist.tally import Block, tally_votes
 
-TINY_GAP = 1e-6  # a smaller gap is a tie, as it is for the oracle
 MAX_DRAWS = 100_000  # of worlds without a clear line, before giving up
 
 

@@ -18,7 +18,7 @@ from shortlist.checks import real, whole
 from shortlist.errors import BadProblem, GapNotReached, TieAtTheLine
 from shortlist.estimate import Tie, reverse
 from shortlist.families import Family, make_family
-from shortlist.pairs import Floats, Ints, all_pairs, boundary, n_pairs
+from shortlist.pairs import TINY_GAP, Floats, Ints, all_pairs, boundary, n_pairs
 from shortlist.resistance import screen
 from shortlist.tally import expected_tally
 from shortlist.threads import one_thread
@@ -30,7 +30,6 @@ MAX_ROUNDS = 5000
 FLOOR = 1e-4  # share of the allowed gap spent on keeping every pair in the design
 NEARLY = 0.05  # at a good design the pairs that bind are within this share of the rate
 DOUBT = 0.1  # share of an adversary's first mixture that is spread evenly, so that no pair in play is lost
-TINY_GAP = 1e-6  # smaller gaps at the line are ties: their rate, near gap^2, drowns in rounding
 DEFAULT_BOUND, HEADROOM = 10.0, 2.0
 
 

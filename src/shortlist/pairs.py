@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+TINY_GAP = 1e-6  # smaller gaps at the line are ties: the rate of telling them, near gap^2, drowns in rounding
 
 
 def n_pairs(n: int) -> int:

@@ -34,7 +34,10 @@ class Problem:
         if not 0 < real("bound", self.bound) <= self.family.max_bound:
             raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {self.family.max_bound:g}]")
         if not (0 <= real("tolerance", self.tolerance) < self.family.max_tolerance and self.margin < 2 * self.bound):
-            raise BadProblem(f"tolerance is {self.tolerance}; it must be at least 0 and within the range of outcomes")
+            raise BadProblem(
+                f"tolerance is {self.tolerance}; it must lie in [0, {self.family.max_tolerance:g}) "
+                "and within twice the bound"
+            )
         if self.max_votes is not None:
             whole("max_votes", self.max_votes, 1)
         if self.allowed is not None and components(self.n, *pair_ends(self.n, np.array(self.allowed, np.int64)))[0] > 1:

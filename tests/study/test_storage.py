@@ -1,6 +1,7 @@
 """One contract for every storage, and studies that live in one."""
 
 import json
+import pickle
 import subprocess
 import sys
 import time
@@ -222,6 +223,65 @@ def test_leases_run_out_and_late_answers_are_kept(storage):
     time.sleep(0.05)
     study.tell(on_time, 1.0)  # nobody gave it up yet
     assert study.verdict.votes == 1
+
+
+def test_a_lease_that_runs_out_can_end_a_study(monkeypatch):
+    """While it was out, that question was all that stood in the way of the verdict."""
+    study = create_study(["a", "b"], 1, 0.05)
+    for _ in range(4):
+        study.tell(study.ask(), winner="a")
+    lost, twin = study.ask(lease=60), None  # with a bet on it
+    while twin is None or not twin.verdict.done:
+        study.tell(study.ask(), winner="a")
+        twin = pickle.loads(pickle.dumps(study))
+        twin.skip(lost)
+    assert not study.verdict.done
+    later = time.time() + 3600
+    monkeypatch.setattr("shortlist.study.study.time.time", lambda: later)
+    with pytest.raises(StudyDone):
+        study.ask()
+    assert study.verdict == twin.verdict
+    assert not study.out
+
+
+def test_what_is_done_at_once_is_one_write(url):
+    study, other = new_study(url), load_study("demo", url)
+    first = study.ask()
+    with study.at_once():
+        study.tell(first, 1.0)
+        second = study.ask()
+        assert other.entries[-1].record.question == first.id  # nobody sees half of it
+        assert len(other.entries) == 1
+    assert [type(entry.record) for entry in other.entries] == [Asked, Told, Asked]
+    before = as_bytes(study)
+    with pytest.raises(AlreadyAnswered), study.at_once():
+        [study.tell(second, outcome) for outcome in (0.0, 1.0)]
+    assert as_bytes(study) == before
+    assert len(other.entries) == 3
+    study.tell(second, 0.0)
+    assert as_bytes(load_study("demo", url)) == as_bytes(study)
+
+
+def test_a_refusal_at_once_keeps_what_others_wrote(url):
+    study, other = new_study(url, max_votes=1), load_study("demo", url)
+    question = other.ask()
+    other.tell(question, 1.0)
+    with study.at_once(), pytest.raises(StudyDone):
+        study.ask()
+    assert study.verdict.reason == "budget"
+
+
+def test_a_connection_that_was_lost_is_replaced(postgres_url, monkeypatch):
+    study = new_study(postgres_url)
+    play(study, 3)
+    others = "pid <> pg_backend_pid() AND datname = current_database()"
+    engine = connect(postgres_url)
+    with engine.connect() as connection:
+        connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
+    engine.dispose()
+    monkeypatch.setattr("shortlist.study.engine.IDLE", -1.0)
+    play(study, 3)
+    assert study.verdict.votes == 6
 
 
 def test_the_owner_can_close_and_open(storage):

@@ -3,7 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-from shortlist import load_study
+from shortlist import create_study, load_study
 from shortlist.report.page import POLICY
 from tests.web.server import take, vote
 
@@ -48,6 +48,14 @@ def test_a_study_from_creation_to_certificate(owner, server, name):
     report = owner.http.get(f"/api/studies/{name}/report.html", timeout=120)
     assert report.headers["content-security-policy"] == POLICY
     assert "the top 2 of 5" in report.text
+
+
+def test_measured_differences_are_not_judged_here(owner, server, name):
+    create_study(ITEMS, 2, family="gaussian", storage=server.storage, name=name)
+    assert name not in [line["name"] for line in owner.http.get("/api/studies").json()["studies"]]
+    answer = owner.http.get(f"/api/studies/{name}")
+    assert answer.status_code == 422
+    assert "measured differences" in answer.json()["detail"]
 
 
 def test_the_same_answer_twice_counts_once_and_another_is_refused(owner, name):

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.options import FAMILY, JSON, MAP, SIGMA, SKIP_BAD, VOTES, FamilyName
+from shortlist.cli.options import DELTA, FAMILY, JSON, MAP, SIGMA, SKIP_BAD, TOLERANCE, VOTES, FamilyName
 from shortlist.cli.output import console, print_json, progress_bar
 from shortlist.cli.votes import load_votes
 from shortlist.errors import BadProblem, BadVotes
@@ -26,7 +26,6 @@ class Gradient(StrEnum):
 
 
 K = typer.Option(..., "-k", help="How many items are wanted.")
-DELTA = typer.Option(0.05, help="Allowed probability of a wrong answer.")
 LAM = typer.Option(0.1, help="Ridge of the glr threshold; leave it unless you know better.")
 METHOD = typer.Option(
     "bridge",
@@ -37,7 +36,6 @@ RULE = typer.Option(
     None, help="When to stop; left out, edges for bridge and glr for the paper's methods. Not for baselines."
 )
 SCALE = typer.Option(1.5, help="posterior: spread of utilities thought likely.")
-TOLERANCE = typer.Option(0.0, help="How much better an outsider may be, in win probability.")
 
 
 def certify(

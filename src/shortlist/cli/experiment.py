@@ -10,11 +10,11 @@ from typing import Any
 
 import typer
 
+from shortlist.cli.options import JSON
 from shortlist.cli.output import console, print_json, work_bar
 from shortlist.errors import BadExperiment
 
 app = typer.Typer(no_args_is_help=True, help="List, run and plot experiments: the paper's and ours.")
-JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 NAME = typer.Argument(..., help="An experiment from the list, or a TOML file of your own.")
 WORDS = ("id", "instance", "method", "rule", "version", "commit")  # the other columns are numbers
 RESULTS = typer.Option(Path("experiments/results"), help="Folder of tables and figures.")

@@ -10,6 +10,8 @@ class FamilyName(StrEnum):
     gaussian = "gaussian"
 
 
+DELTA = typer.Option(0.05, help="Allowed probability of a wrong answer.")
+TOLERANCE = typer.Option(0.0, help="How much better an outsider may be, in win probability (gaussian: in its units).")
 JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 FAMILY = typer.Option(FamilyName.bradley_terry, help="What a vote is: a win, tie or grade; or a measured difference.")
 SIGMA = typer.Option(1.0, help="Gaussian: noise of a difference.")

@@ -5,8 +5,8 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.commands import DELTA, TOLERANCE, RuleName
-from shortlist.cli.options import FAMILY, JSON, MAP, SIGMA, SKIP_BAD, STORAGE, FamilyName
+from shortlist.cli.commands import RuleName
+from shortlist.cli.options import DELTA, FAMILY, JSON, MAP, SIGMA, SKIP_BAD, STORAGE, TOLERANCE, FamilyName
 from shortlist.cli.output import console, print_json, progress_bar
 from shortlist.cli.votes import load_votes
 from shortlist.errors import BadInput
@@ -29,7 +29,8 @@ def report(
     skip_bad: bool = SKIP_BAD,
     as_json: bool = JSON,
 ) -> None:
-    """Write a report: verdict, utilities, error bound over time, who beat whom, and whether to trust it."""
+    """Write a report: verdict, utilities, error bound over time, who beat whom, and whether to trust it. The options
+    from -k to --skip-bad are for --votes; a study knows its own."""
     if (name is None) == (votes is None):
         raise BadInput("name a study, or give --votes FILE -k K, and one of the two")
     if votes is not None and k is None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import typer
 
 from shortlist.cli.choice import ME, Choice, recorded_pairs
-from shortlist.cli.options import FAMILY, JSON, MAP, METHOD, RULE, SIGMA, STORAGE, FamilyName
+from shortlist.cli.options import DELTA, FAMILY, JSON, MAP, METHOD, RULE, SIGMA, STORAGE, TOLERANCE, FamilyName
 from shortlist.cli.output import console, print_json
 from shortlist.cli.studies import new_study, show_study
 from shortlist.errors import BadJudge, JudgeFailed
@@ -43,8 +43,8 @@ def run(
     judge_name: str = typer.Option(None, help="What the judge's answers are remembered under."),
     cases: Path = typer.Option(None, help=".txt, .jsonl or .csv of what to compare the items on; drawn at random."),
     order: Order = typer.Option(Order.random, help="Show sides by fair coin, or ask in both orders and take the mean."),
-    delta: float = typer.Option(0.05, help="Allowed probability of a wrong answer."),
-    tolerance: float = typer.Option(0.0, help="How much better an outsider may be, in win probability."),
+    delta: float = DELTA,
+    tolerance: float = TOLERANCE,
     max_votes: int = typer.Option(None, help="End with the best answer so far after that many votes."),
     max_calls: int = typer.Option(None, min=1, help="Ask nothing new after so many calls; the same command goes on."),
     workers: int = typer.Option(8, min=1, help="Questions to have out at once."),

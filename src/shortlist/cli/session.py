@@ -41,7 +41,7 @@ class Session:
         except KeyboardInterrupt:
             pass
         verdict = self._study.refresh()
-        self._out.print(f"\n{len(self._told):,} answers saved, thank you.", end=" ")
+        self._out.print(f"\n{len(self._told):,} answer{'' if len(self._told) == 1 else 's'} saved, thank you.", end=" ")
         self._out.print(str(verdict) if verdict.done else "The same command goes on.", soft_wrap=True)
 
     def _next(self) -> Any:

@@ -6,7 +6,20 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.options import FAMILY, JSON, MAP, METHOD, RULE, SIGMA, SKIP_BAD, STORAGE, VOTES, FamilyName
+from shortlist.cli.options import (
+    DELTA,
+    FAMILY,
+    JSON,
+    MAP,
+    METHOD,
+    RULE,
+    SIGMA,
+    SKIP_BAD,
+    STORAGE,
+    TOLERANCE,
+    VOTES,
+    FamilyName,
+)
 from shortlist.cli.output import console, print_json
 from shortlist.cli.votes import load_votes
 from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
@@ -18,8 +31,8 @@ def create(
     items: Path = typer.Argument(..., help="Text file with an item a line; CSV, TSV or JSON lines; or a folder."),
     name: str = typer.Option(..., help="What to find the study by."),
     k: int = typer.Option(..., "-k", help="How many items are wanted."),
-    delta: float = typer.Option(0.05, help="Allowed probability of a wrong answer."),
-    tolerance: float = typer.Option(0.0, help="How much better an outsider may be, in win probability."),
+    delta: float = DELTA,
+    tolerance: float = TOLERANCE,
     max_votes: int = typer.Option(None, help="End with the best answer so far after that many votes."),
     method: str = METHOD,
     rule: str = RULE,
@@ -135,7 +148,7 @@ def export(
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Write all votes that count to a file, in the order they were given."""
+    """Write all votes that were not taken back to a file, in the order they were given."""
     from shortlist.io.table import make_table
     from shortlist.io.write import write_votes
 

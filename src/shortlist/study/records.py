@@ -16,7 +16,7 @@ class Asked(NamedTuple):
     bet: float
     judge: str | None = None
     case: str | None = None
-    lease: float | None = None  # when it returns to the pool, in seconds since 1970; None is never
+    lease: float | None = None  # when it is given up, in seconds since 1970; None is never
     run: str | None = None  # who is at work on it
 
 

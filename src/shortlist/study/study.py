@@ -21,6 +21,7 @@ from shortlist.errors import (
     BadVotes,
     LateAnswer,
     NothingToAsk,
+    NothingToUndo,
     StudyDone,
     StudyPaused,
     UnknownQuestion,
@@ -187,7 +188,7 @@ class Study:
         def decide() -> list[Record]:
             cast = self._cast(self._asked(question))
             if cast is None:
-                raise UnknownQuestion(number)
+                raise NothingToUndo(number)
             self._check_undo()
             return [TakenBack((cast,))]
 
@@ -285,7 +286,7 @@ class Study:
 
     @property
     def tally(self) -> Tally:
-        """All votes that count, by pair."""
+        """The votes that the verdict rests on, by pair."""
         return self._desk.ahead.tally
 
     def chances(self, scale: float = 1.5) -> dict[str, float]:
@@ -300,7 +301,8 @@ class Study:
 
     @property
     def votes(self) -> list[Row]:
-        """All votes that count, imported ones too: first, second, outcome and judge, in the order they came in."""
+        """All votes that were not taken back, imported ones and those after the verdict too: first, second, outcome and
+        judge, in the order they came in."""
         return votes_that_count(self._records, self.items)
 
     @property

@@ -64,7 +64,7 @@ def end_open_link(here: Here, token: Owner, name: StudyName) -> Revoked:
 def _study(here: Service, name: str) -> int:
     found = study_id(here.database, name)
     if found is None:
-        raise UnknownStudy(name, [])
+        raise UnknownStudy(name)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from shortlist.errors import BadVotes
+from shortlist.errors import BadProblem, BadVotes
 from shortlist.io.table import make_table
 from shortlist.io.write import WRITERS
 from shortlist.study.create import create_study
@@ -27,7 +27,10 @@ def list_studies(here: Here, token: Owner) -> Studies:
     """The newest studies of this storage, newest first."""
     lines = []
     for name in newest_studies(here.database, MOST):
-        opened = here.shelf.open(name)
+        try:
+            opened = here.shelf.open(name)
+        except BadProblem:  # not to be judged here
+            continue
         verdict = opened.study.refresh()
         lines.append(StudyLine(name=name, state=state_of(here.database, opened), sentence=str(verdict)))
     return Studies(studies=lines)
@@ -94,7 +97,7 @@ def void_vote(here: Here, token: Owner, id: QuestionId) -> Dashboard:
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **problems(404)},
 )
 def export(here: Here, token: Owner, name: StudyName) -> Response:
-    """All votes that count, in the order they were given."""
+    """All votes that were not taken back, in the order they were given."""
     study = here.shelf.open(name).study
     study.refresh()
     rows = study.votes

@@ -52,7 +52,8 @@ export async function attempt(task, problem = $('#problem')) {
     if (problem) problem.textContent = ''
     return await task()
   } catch (error) {
-    const words = error instanceof Refused ? error.message : 'The service cannot be reached.'
+    const lost = error instanceof TypeError || error.name === 'TimeoutError' || error.name === 'AbortError'
+    const words = lost ? 'The service cannot be reached.' : error.message
     if (problem) problem.textContent = words[0].toUpperCase() + words.slice(1)
     else say(words)
   }

@@ -110,7 +110,7 @@ async function deliver() {
       outbox.shift()
       localStorage.setItem(`${mine} last`, question.id)
       online()
-      if (said.status === 'late') notice('That took a while, so the pair went to somebody else. Your answer is kept.')
+      if (said.status === 'late') notice('That took too long, so this answer is kept and does not count.')
       next(said.next)
     } catch (error) {
       if (error instanceof Refused && ![429, 503].includes(error.status)) refused(error)
