@@ -73,9 +73,13 @@ class Edges:
     def check(
         self, evidence: Evidence, problem: Problem, facts: Facts, out: Questions | None = None
     ) -> tuple[Evidence, Verdict[int]]:
-        ledger = facts.book if out is None else facts.book.doubting(*out)
-        votes = round(ledger.votes)
-        if _may_be_enough(problem, ledger):
+        ledger, votes = facts.book, round(facts.book.votes)
+        enough = _may_be_enough(problem, ledger)  # what is out can only take away from it
+        if not enough and ledger.votes < (1 + REPORT) * evidence.reported and ledger.votes > 1:
+            return evidence, evidence.verdict  # the loop counts the votes
+        if out is not None:
+            ledger = ledger.doubting(*out)
+        if enough and _may_be_enough(problem, ledger):
             chains = _Chains(problem, ledger)
             if chains.decide(problem.delta):
                 verdict = chains.verdict(votes, evidence.verdict)
