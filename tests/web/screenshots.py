@@ -3,6 +3,7 @@
 import math
 import random
 import tempfile
+import time
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -28,7 +29,9 @@ def judge(client, name, votes, dice):
         question = turn["questions"][0]
         first, second = (WORDS.index(question[side]["title"].split()[0]) for side in ("first", "second"))
         outcome = float(dice.random() < 1 / (1 + math.exp(0.5 * (first - second))))
-        turn = vote(client, question["id"], outcome, 1).json()["next"]
+        while (answer := vote(client, question["id"], outcome, 1)).status_code == 429:
+            time.sleep(0.2)
+        turn = answer.json()["next"]
 
 
 def main():
