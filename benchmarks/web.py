@@ -33,7 +33,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.web.server import Owner, Server, owner_key
 
 N, K, GAP = 20, 5, 0.25
-NEAR = 0.02  # across the line: 20,000 votes can prove where all items belong but the two there
 ITEMS = [f"item {i:02}" for i in range(N)]  # best first
 
 
@@ -53,6 +52,7 @@ def main() -> None:
     parser.add_argument("--votes", type=int, default=20_000)
     parser.add_argument("--judges", type=int, default=50)
     parser.add_argument("--think", type=float, default=1.0)
+    parser.add_argument("--near", type=float, default=0.02, help="gap across the line; 0.25 ends in a certificate")
     parser.add_argument("--kill", action="store_true")
     given = parser.parse_args()
     with ExitStack() as stack:
@@ -87,8 +87,8 @@ def play(server, given, workers):
     }  # fmt: skip
 
 
-def utility(place):
-    return GAP * (K - 1 - place) + NEAR if place < K else GAP * (K - place)
+def utility(place, near):
+    return GAP * (K - 1 - place) + near if place < K else GAP * (K - place)
 
 
 def names(count):
@@ -113,7 +113,7 @@ async def judge(server, name, token, given, log):
                 turn = (await send(http, "/api/studies/load/questions", {"hold": 2}, log)).json()
                 continue
             question = turn["questions"][0]
-            first, second = (utility(ITEMS.index(question[side]["title"])) for side in ("first", "second"))
+            first, second = (utility(ITEMS.index(question[side]["title"]), given.near) for side in ("first", "second"))
             outcome = float(dice.random() < 1 / (1 + math.exp(second - first)))
             begin = time.perf_counter()
             answer = await send(http, f"/api/questions/{question['id']}/vote", {"outcome": outcome, "hold": 2}, log)

@@ -159,6 +159,13 @@ class UnknownStudy(BadInput):
         super().__init__(f"no study is called {name!r}{'' if names is None else there}")
 
 
+class NotJudgedHere(BadProblem):
+    """A study that the web pages cannot put to a judge."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the study {name!r} is of measured differences, which two buttons cannot answer")
+
+
 class StudyExists(BadInput):
     """The name is taken."""
 

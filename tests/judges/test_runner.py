@@ -213,7 +213,6 @@ def test_ctrl_c_tells_what_has_arrived():
     assert set(eval(top)) == {"i0", "i1", "i2"}
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_kills_commands_under_way(tmp_path):
     log = tmp_path / "pids"
     code = f"""

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from shortlist.errors import BadProblem, UnknownStudy
+from shortlist.errors import NotJudgedHere, UnknownStudy
 from shortlist.judges.judge import Case
 from shortlist.study.create import load_study
 from shortlist.study.questions import Question
@@ -48,7 +48,7 @@ class Shelf:
         self._loading: dict[str, threading.Lock] = {}
 
     def open(self, name: str) -> Opened:
-        """The study of that name; raises UnknownStudy, or BadProblem if it cannot be judged here."""
+        """The study of that name; raises UnknownStudy, or NotJudgedHere."""
         with self._lock:
             if name in self._studies:
                 self._studies.move_to_end(name)
@@ -65,7 +65,7 @@ class Shelf:
             raise UnknownStudy(name)
         study = load_study(name, self.database)
         if study.problem.family.win is None:
-            raise BadProblem(f"the study {name!r} is of measured differences, which two buttons cannot answer")
+            raise NotJudgedHere(name)
         return Opened(number, study, load_sheet(self.database, number))
 
     def _put(self, name: str, opened: Opened) -> None:

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from shortlist.errors import BadProblem, BadVotes
+from shortlist.errors import BadVotes, NotJudgedHere
 from shortlist.io.table import make_table
 from shortlist.io.write import WRITERS
 from shortlist.study.create import create_study
@@ -29,7 +29,7 @@ def list_studies(here: Here, token: Owner) -> Studies:
     for name in newest_studies(here.database, MOST):
         try:
             opened = here.shelf.open(name)
-        except BadProblem:  # not to be judged here
+        except NotJudgedHere:
             continue
         verdict = opened.study.refresh()
         lines.append(StudyLine(name=name, state=state_of(here.database, opened), sentence=str(verdict)))
