@@ -40,7 +40,7 @@ slow: $(READY)  ## the long statistical sweeps
 bench: $(READY)  ## the benchmark table
 	$(BIN)/python benchmarks/run.py
 
-FIGURES := against-n against-k against-delta alpha-against-k alpha-against-n-and-gap allocation decision-time
+FIGURES := headline against-n against-k against-delta alpha-against-k alpha-against-n-and-gap allocation decision-time
 figures: $(READY)  ## play all experiments, more than an hour, and draw them; can be stopped and gone on with
 	for name in $(FIGURES); do $(BIN)/shortlist experiment run $$name || exit; done
 	for name in $(FIGURES) times-the-bound; do $(BIN)/shortlist experiment plot $$name || exit; done

@@ -244,8 +244,8 @@ def test_a_lease_that_runs_out_can_end_a_study(monkeypatch):
     assert not study.out
 
 
-def test_what_is_done_at_once_is_one_write(url):
-    study, other = new_study(url), load_study("demo", url)
+def test_what_is_done_at_once_is_one_write(storage):
+    study, other = new_study(storage), load_study("demo", storage)
     first = study.ask()
     with study.at_once():
         study.tell(first, 1.0)
@@ -259,11 +259,11 @@ def test_what_is_done_at_once_is_one_write(url):
     assert as_bytes(study) == before
     assert len(other.entries) == 3
     study.tell(second, 0.0)
-    assert as_bytes(load_study("demo", url)) == as_bytes(study)
+    assert as_bytes(load_study("demo", storage)) == as_bytes(study)
 
 
-def test_a_refusal_at_once_keeps_what_others_wrote(url):
-    study, other = new_study(url, max_votes=1), load_study("demo", url)
+def test_a_refusal_at_once_keeps_what_others_wrote(storage):
+    study, other = new_study(storage, max_votes=1), load_study("demo", storage)
     question = other.ask()
     other.tell(question, 1.0)
     with study.at_once(), pytest.raises(StudyDone):

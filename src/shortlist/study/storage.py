@@ -101,6 +101,7 @@ class _Shelf:
     spec: str
     lock: threading.RLock = field(default_factory=threading.RLock)
     entries: list[Entry] = field(default_factory=list)
+    fresh: list[Entry] = field(default_factory=list)  # nobody reads them before the write is over
     of_question: dict[int, list[int]] = field(default_factory=dict)
     answers: dict[AnswerKey, float] = field(default_factory=dict)
     beats: dict[str, float] = field(default_factory=dict)
@@ -115,20 +116,22 @@ class _Shelf:
         self.lock.acquire()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        fresh, self.fresh = self.fresh, []
+        for entry in fresh if error is None else ():
+            question = getattr(entry.record, "question", None)
+            if question is not None:
+                self.of_question.setdefault(question, []).append(entry.number)
+            self.entries.append(entry)
         self.lock.release()
 
     def since(self, number: int) -> list[Entry]:
         return self.entries[number:]
 
     def add(self, number: int, records: Sequence[Record]) -> None:
-        assert number == len(self.entries), "the lock keeps others from adding in between"
+        assert number == len(self.entries) + len(self.fresh), "the lock keeps others from adding in between"
         now = time.time()
-        for record in records:
-            question = getattr(record, "question", None)
-            if question is not None:
-                self.of_question.setdefault(question, []).append(len(self.entries))
-            self.entries.append(Entry(len(self.entries), now, record))
+        self.fresh += [Entry(number + place, now, record) for place, record in enumerate(records)]
 
 
 class Memory:

@@ -331,8 +331,8 @@ class Study:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """What is asked and told inside is one write to the storage, with its lock held; in a database all of it
-        happens or nothing. Keep it short, and open no other transaction inside."""
+        """What is asked and told inside is one write to the storage, with its lock held: all of it happens or
+        nothing. Keep it short, and open no other transaction inside."""
         with self._lock:
             if self._writer is not None:
                 yield
