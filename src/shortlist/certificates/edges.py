@@ -16,7 +16,7 @@ from shortlist.certificates.closure import Pull, absorb, certified, pull, starts
 from shortlist.certificates.grid import grid_accounts, grid_level
 from shortlist.certificates.verdict import Verdict
 from shortlist.facts import Facts, Questions
-from shortlist.ledger import REFRESH, Accounts, Ledger, empty_ledger
+from shortlist.ledger import Accounts, Ledger, empty_ledger, in_parts
 from shortlist.pairs import Flags, top_k
 from shortlist.problem import Problem
 from shortlist.tally import Block
@@ -32,16 +32,10 @@ TOLERANT = (
 
 
 def certify_votes(problem: Problem, votes: Block, counted: bool) -> tuple[Verdict[int], Ledger]:
-    """What votes in the order given prove; if `counted` they have none, and only the grid can judge them.
-
-    Bets stand still while the votes grow by 1 %, which makes them predictable and quick.
-    """
-    ledger, begin = empty_ledger(problem), 0
-    while begin < len(votes.first):
-        end = len(votes.first) if counted else begin + 1 + int(REFRESH * begin)
-        part = votes.part(begin, end)
+    """What votes in the order given prove; if `counted` they have none, and only the grid can judge them."""
+    ledger = empty_ledger(problem)
+    for part in [votes] if counted else in_parts(votes):
         ledger = ledger.add(part, np.zeros(len(part.first)) if counted else ledger.bets(part.first, part.second))
-        begin = end
     kinds = (False, True) if problem.tolerance else (False,)
     grids = [grid_accounts(problem, votes, tolerant) for tolerant in kinds]
     chains = _Chains(problem, ledger.refresh(), grids, 0.0 if counted else BETS_SHARE)

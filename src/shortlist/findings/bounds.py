@@ -14,7 +14,7 @@ import numpy as np
 from shortlist.certificates.verdict import Verdict
 from shortlist.estimate import fit
 from shortlist.facts import Facts, Questions
-from shortlist.ledger import REFRESH, empty_ledger
+from shortlist.ledger import empty_ledger, in_parts
 from shortlist.loop import Certificate, questions_out
 from shortlist.pairs import Floats
 from shortlist.problem import Problem
@@ -139,14 +139,10 @@ class _Fold:
 
     def _import(self, votes: Imported) -> Iterator[None]:
         """In parts whose bets stand before the first vote is read, with a check after each, as the study does it."""
-        columns = (votes.first, votes.second, votes.outcome, np.ones(len(votes.first)))
-        block, begin = Block(*(np.asarray(column) for column in columns)), 0
-        while begin < len(votes.first):
-            end = begin + 1 + int(REFRESH * self.facts.tally.votes)
-            part, ledger = block.part(begin, end), self.facts.ledger
+        for part in in_parts(votes.block, self.facts.tally.votes):
+            ledger = self.facts.ledger
             bets = np.zeros(len(part.first)) if ledger is None else ledger.bets(part.first, part.second)
             self._add(part, bets)
-            begin = end
             if ledger is not None:
                 self.evidence, _ = self.certificate.check(self.evidence, self.problem, self.facts, self._questions())
             yield

@@ -18,7 +18,7 @@ from shortlist import loop
 from shortlist.dice import draw_number
 from shortlist.errors import NothingToAsk
 from shortlist.facts import Questions
-from shortlist.ledger import REFRESH
+from shortlist.ledger import in_parts
 from shortlist.pairs import pair_items, pair_number
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
 from shortlist.tally import Block, Vote
@@ -131,13 +131,11 @@ def _imported(record: Imported, desk: Desk) -> Desk:
 def _parts(record: Imported, desk: Desk) -> Iterator[tuple[loop.State, Block, loop.State]]:
     """Imported votes as they are folded, in parts, with the states before and after each. The bets of a part stand
     before its first vote is read."""
-    columns = (record.first, record.second, record.outcome, np.ones(len(record.first)))
-    votes = Block(*(np.asarray(column) for column in columns))
-    after, begin = desk.settled, 0
-    while begin < len(votes.first) and not after.verdict.done:
-        before, end = after, begin + 1 + int(REFRESH * after.tally.votes)
-        part = votes.part(begin, end)
-        after, begin = loop.tell_block(before, part, waiting(desk)), end
+    after = desk.settled
+    for part in in_parts(record.block, after.tally.votes):
+        if after.verdict.done:
+            return
+        before, after = after, loop.tell_block(after, part, waiting(desk))
         yield before, part, after
 
 

@@ -6,6 +6,10 @@ A record says all that the fold needs, in item numbers; what a person may change
 import json
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from shortlist.tally import Block
+
 
 class Asked(NamedTuple):
     """A question went out: `first` was put first by a fair coin, and `bet` is what stood on it then."""
@@ -82,6 +86,11 @@ class Imported(NamedTuple):
     def part(self, begin: int, end: int) -> "Imported":
         here = slice(begin, end)
         return Imported(self.first[here], self.second[here], self.outcome[here], self.judge[here], self.source)
+
+    @property
+    def block(self) -> Block:
+        columns = (self.first, self.second, self.outcome, np.ones(len(self.first)))
+        return Block(*(np.asarray(column) for column in columns))
 
 
 class Paused(NamedTuple):
