@@ -146,8 +146,11 @@ class Ledger:
         """After an undo: the support these votes gave is gone, their opposition stays, so a look cannot help."""
         rows = self._rows(block, bets)
         rows[:, AHEAD:] = np.maximum(rows[:, AHEAD:], 0.0)
-        ledger, slots = self._with_rows(block, -rows, -float(block.counts.sum()))
-        ledger.table[slots, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
+        ledger, _ = self._with_rows(block, -rows, -float(block.counts.sum()))
+        touched = np.concatenate([block.first, block.second])  # marks against these items may rest on these votes
+        low, high = ledger.ends
+        ledger.table[np.isin(high, touched), PROVED_AHEAD] = 0.0
+        ledger.table[np.isin(low, touched), PROVED_BEHIND] = 0.0
         ledger.__dict__.pop("proved", None)
         return ledger
 

@@ -140,6 +140,13 @@ def withdraw(state: State, votes: Sequence[Vote], out: Questions | None = None) 
     return check(_estimate(forgetful, Facts(tally, state.facts.mle, ledger)), out)
 
 
+def lose(state: State, votes: Sequence[Vote]) -> State:
+    """The state after questions were given up that both items may have lost; see `Ledger.doubting`."""
+    if state.verdict.done:
+        return state
+    return state._replace(facts=state.facts._replace(ledger=state.facts.book.doubting(*_as_block(votes))))
+
+
 def check(state: State, out: Questions | None = None) -> State:
     """The state with its verdict looked at again: what is out has changed."""
     return state if state.verdict.done else _certify(state, round(state.tally.votes), out)

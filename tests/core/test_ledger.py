@@ -189,7 +189,22 @@ def test_what_was_enough_once_stays_proved(k):
     assert later > 0, "no account fell back, so nothing was tested"
     x, y = sorted(expected)[0]
     again = Block(np.array([x]), np.array([y]), np.ones(1), np.ones(1))
-    assert marks(ledger.withdraw(again, np.zeros(1))) == expected - {(x, y), (y, x)}
+    assert marks(ledger.withdraw(again, np.zeros(1))) == {ends for ends in expected if ends[1] not in (x, y)}
+
+
+def test_a_mark_goes_with_the_votes_it_rests_on():
+    """Votes for another item, too, can bring an account to the level: they make up for what that item had lost."""
+
+    def votes(source, outcome, count):
+        block = Block(np.full(count, source), np.full(count, 2), np.full(count, outcome), np.ones(count))
+        return block, np.ones(count)
+
+    lifting = votes(1, 1.0, 6)
+    before = empty_ledger(Problem(3, 1, 0.05)).add(*votes(1, 0.0, 4)).add(*votes(0, 1.0, 8))
+    without, lifted = (ledger.add(*votes(0, 1.0, 1)) for ledger in (before, before.add(*lifting)))
+    assert marks(without) == set()
+    assert marks(lifted) == {(0, 2)}
+    assert marks(lifted.withdraw(*lifting)) == set()
 
 
 def test_doubt_is_reached_when_one_question_is_out():

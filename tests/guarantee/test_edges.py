@@ -240,6 +240,33 @@ def test_an_owner_who_takes_back_what_opposes_a_false_answer():
     assert far_above_delta(careless)
 
 
+def silenced(seed, votes=20):
+    """Two equal items and judges who never say "a": they say nothing, and the owner loses patience. Fooled; and fooled
+    if the questions of a voided judge were skipped?"""
+    rng, truth = np.random.default_rng((7, seed)), {"a"}
+    voiding, skipping = (create_study(["a", "b"], 1, DELTA, method="uniform", rule="edges", seed=seed) for _ in "12")
+    for vote in range(votes):
+        says_b = favours_outsider(rng)
+        for study in (voiding, skipping):
+            if study.verdict.done:
+                continue
+            question = study.ask(judge=f"judge {vote}")
+            if says_b:
+                study.tell(question, winner="b")
+            elif study is voiding:
+                study.void(f"judge {vote}")
+            else:
+                study.skip(question)
+    return contradicts(voiding.examine(), truth), contradicts(skipping.examine(), truth)
+
+
+def test_judges_who_are_voided_because_they_are_silent():
+    fooled, careless = np.sum([silenced(seed) for seed in range(RUNS)], axis=0)
+    print(f"void of silent judges: fooled {fooled / RUNS:.3f}, if their questions were skipped {careless / RUNS:.3f}")
+    assert at_most_delta(fooled)
+    assert far_above_delta(careless)
+
+
 def test_to_void_the_only_judge_proves_nothing():
     """However many of this judge's questions are out, which hold the certificate back, and whenever it happens."""
     for held in range(1, 7):

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from shortlist import load_study
 from shortlist.study.schema import HEAD
 
 
@@ -41,6 +42,8 @@ def test_a_study_from_the_first_question_to_an_export(shortlist, tmp_path):
     shortlist("export", "fruit", "votes.csv")
     rows = list(csv.DictReader((tmp_path / "votes.csv").read_text().splitlines()))
     assert [row["judge"] for row in rows] == ["ann"] * 3 + [""]
+    load_study("fruit", f"sqlite:///{tmp_path}/shortlist.db").undo(question["id"])
+    assert "Not in it: 1 taken back" in shortlist("export", "fruit", "votes.csv")
     many = "\n".join(f"{a},{b},{a}" for a, b in 20 * [("banana", "apple"), ("banana", "cherry"), ("banana", "date")])
     (tmp_path / "more.csv").write_text(f"first,second,winner\n{many}\n")
     assert "Top 1 of 4: banana" in shortlist("import", "fruit", "more.csv")

@@ -88,6 +88,16 @@ def test_a_voided_judge_is_heard_no_more():
     study.ask(judge="fair")
 
 
+def test_where_the_order_matters_nothing_is_imported_past_a_question_that_is_out():
+    """How long the answer takes must not decide which votes the import is added to."""
+    study = shortlist.create_study(["a", "b"], k=1, family="gaussian")
+    question = study.ask()
+    with pytest.raises(BadProblem, match="answer or skip"):
+        study.import_votes(["a"], ["b"], [1.0])
+    study.tell(question, 0.5)
+    assert study.import_votes(["a"], ["b"], [1.0]).votes == 2
+
+
 def test_a_judge_is_not_shown_what_to_avoid():
     study = shortlist.create_study(ITEMS, k=2)
     hers = [("ann", other) for other in ITEMS[1:]]

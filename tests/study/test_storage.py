@@ -307,6 +307,7 @@ def test_undo_and_void_in_a_storage(storage):
     with pytest.raises(VoidJudge):
         study.ask(judge="ann")
     assert all(a.undone for a in study.history if a.question.judge == "ann" and a.outcome is not None)
+    assert study.n_taken_back == sum(a.undone for a in study.history)
     assert study.verdict.votes == sum(a.outcome is not None and not a.undone for a in study.history)
 
 
@@ -351,6 +352,13 @@ def test_voiding_a_judge_takes_back_their_imported_votes(storage):
         study.import_votes(["a"], ["b"], [1.0], ["x"])
     study.void("x")
     assert study.verdict.votes == len(study.votes)
+
+
+def test_a_judge_voided_elsewhere_is_not_imported(url):
+    study, other = new_study(url), load_study("demo", url)
+    other.void("x")
+    with pytest.raises(VoidJudge):
+        study.import_votes(["a"], ["b"], [1.0], ["x"])
 
 
 def test_a_study_of_the_same_name_must_be_the_same(url):

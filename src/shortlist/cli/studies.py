@@ -132,7 +132,8 @@ def import_votes(
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Count votes from a file in a study. For each pair they must be complete, not picked by outcome."""
+    """Count votes from a file in a study. For each pair they must be complete, not picked by outcome, and in the order
+    in which they were cast, not sorted."""
     study = _load(name, storage)
     table = load_votes(votes, study.problem.family, columns, skip_bad)
     if (table.weight != 1).any():
@@ -152,14 +153,20 @@ def export(
     from shortlist.io.table import make_table
     from shortlist.io.write import write_votes
 
-    rows = _load(name, storage).votes
+    study = _load(name, storage)
+    rows = study.votes
     if not rows:
         raise BadVotes(f"the study {name!r} has no votes yet")
     first, second, outcome, judge = zip(*rows, strict=True)
     write_votes(votes, make_table(first, second, outcome, judge=judge))
     if as_json:
-        return print_json({"votes": len(rows), "file": str(votes)})
+        return print_json({"votes": len(rows), "taken_back": study.n_taken_back, "file": str(votes)})
     console().print(f"{len(rows):,} votes written to {votes}")
+    if study.n_taken_back:
+        console().print(
+            f"Not in it: {study.n_taken_back:,} taken back. What certify says of the file is proved only if that was "
+            "not done for how they came out."
+        )
 
 
 storage_app = typer.Typer(no_args_is_help=True, help="Look after a storage.")

@@ -18,7 +18,7 @@ from shortlist.ledger import empty_ledger, in_parts
 from shortlist.loop import Certificate, questions_out
 from shortlist.pairs import Floats
 from shortlist.problem import Problem
-from shortlist.study.records import Asked, Cast, Imported, Skipped, TakenBack, Told
+from shortlist.study.records import VOIDED, Asked, Cast, Imported, Skipped, TakenBack, Told
 from shortlist.study.storage import Entry
 from shortlist.tally import Block, Vote, empty_tally
 from shortlist.threads import one_thread
@@ -38,11 +38,13 @@ class Bounds:
 
 
 class Step(NamedTuple):
-    """What the fold does next: votes that count, votes taken back, or votes from elsewhere, on which bets are made."""
+    """What the fold does next: votes that count, votes taken back, votes from elsewhere, on which bets are made, or
+    questions that nobody will answer."""
 
     votes: tuple[Vote, ...] = ()
     back: tuple[Vote, ...] = ()
     imported: Imported | None = None
+    lost: tuple[Vote, ...] = ()  # given up, and lost by both items
     out: tuple[Vote, ...] = ()  # asked and not answered after it
 
 
@@ -96,11 +98,14 @@ class _Fold:
     def take(self, step: Step) -> Iterator[None]:
         """Do the step, and pause wherever one might look."""
         self.waiting += step.votes
-        if step.back or step.imported is not None:
+        if step.back or step.lost or step.imported is not None:
             self._settle()
         self.out = step.out
         if step.back:
             self._withdraw(step.back)
+        if step.lost:
+            lost = self.facts.book.doubting(_block(step.lost), np.array([vote.bet for vote in step.lost]))
+            self.facts = self.facts._replace(ledger=lost)
         if step.imported is not None:
             yield from self._import(step.imported)
         yield
@@ -163,6 +168,9 @@ def _steps(any_order: bool, entries: Sequence[Entry]) -> Iterator[Step]:
             case Told(question, outcome):
                 turns[question] = turns[question][0], outcome, True
                 yield Step(votes=_settled(turns, question, any_order), out=_out(turns))
+            case Skipped(question, reason) if reason == VOIDED and any_order:
+                asked = turns.pop(question)[0]
+                yield Step(lost=(Vote(asked.first, asked.second, 0.0, asked.bet),), out=_out(turns))
             case Skipped(question, _):
                 turns[question] = turns[question][0], None, True
                 yield Step(votes=_settled(turns, question, any_order), out=_out(turns))

@@ -20,7 +20,19 @@ from shortlist.errors import NothingToAsk
 from shortlist.facts import Questions
 from shortlist.ledger import in_parts
 from shortlist.pairs import pair_items, pair_number
-from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
+from shortlist.study.records import (
+    VOIDED,
+    Asked,
+    Cast,
+    Imported,
+    Late,
+    Paused,
+    Record,
+    Skipped,
+    TakenBack,
+    TakenOver,
+    Told,
+)
 from shortlist.tally import Block, Vote
 from shortlist.threads import one_thread
 
@@ -102,8 +114,16 @@ def _told(record: Told, desk: Desk) -> Desk:
 
 def _skipped(record: Skipped, desk: Desk) -> Desk:
     asked = desk.turns[record.question].asked
+    if record.reason == VOIDED and desk.any_order:
+        desk = _lose(desk, asked)
     closed = _close(desk, Turn(asked, None, True))
     return closed._replace(skipped=(*desk.skipped, pair_number(desk.ahead.problem.n, asked.first, asked.second)))
+
+
+def _lose(desk: Desk, asked: Asked) -> Desk:
+    """A question that is given up counts as lost for good where its answer might have come, had it been another."""
+    state = loop.lose(desk.ahead, [Vote(asked.first, asked.second, 0.0, asked.bet)])
+    return desk._replace(settled=state, ahead=state)
 
 
 def _late(record: Late, desk: Desk) -> Desk:

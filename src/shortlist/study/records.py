@@ -38,6 +38,10 @@ class Told(NamedTuple):
     outcome: float
 
 
+EXPIRED = "lease ran out"
+VOIDED = "judge voided"
+
+
 class Skipped(NamedTuple):
     """It was closed without an answer: by the judge, or because its lease ran out."""
 

@@ -34,14 +34,26 @@ from shortlist.study.codec import decode, encode
 from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
 from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
 from shortlist.study.questions import Answer, Pair, Pairs, Question, as_outcomes, check_pairs, outcome_told, question_id
-from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Record, Skipped, TakenBack, TakenOver, Told
+from shortlist.study.records import (
+    EXPIRED,
+    VOIDED,
+    Asked,
+    Cast,
+    Imported,
+    Late,
+    Paused,
+    Record,
+    Skipped,
+    TakenBack,
+    TakenOver,
+    Told,
+)
 from shortlist.study.storage import Entry, Memory, Snapshot, Storage, Writer
 from shortlist.tally import Tally
 from shortlist.threads import one_thread
 
 SNAPSHOT = 1000  # records and votes to fold before a snapshot pays
 IMPORT = 1000  # votes in one record
-EXPIRED = "lease ran out"
 
 
 class Study:
@@ -182,7 +194,7 @@ class Study:
 
     def undo(self, question: Question | int) -> Verdict[str]:
         """Take an answer back. What it proved is gone, what it spoke against stays: an undo after a look at the
-        results can then never help an answer along. The pair may be asked again."""
+        results can then never help an answer along. The pair may be asked again. A verdict reached before stands."""
         number = question_id(question)
 
         def decide() -> list[Record]:
@@ -196,7 +208,8 @@ class Study:
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
-        """Ask this judge nothing more, and take all their votes back as `undo` does, imported ones too."""
+        """Ask this judge nothing more, and take all their votes back as `undo` does, imported ones too. Questions that
+        they have not answered count as lost by both items. A verdict that was reached before stands."""
 
         def decide() -> list[Record]:
             records = self._records
@@ -204,9 +217,8 @@ class Study:
             imported = () if judge in self._desk.voided else imported_casts(self._start, records, judge)
             if told or imported:
                 self._check_undo()
-            open_ones = [Skipped(asked.question, "judge voided") for asked in self._desk.out if asked.judge == judge]
-            votes = (*told, *imported)
-            return [TakenBack(votes, judge), *open_ones]  # in this order: what is out counts as lost until then
+            open_ones = [Skipped(asked.question, VOIDED) for asked in self._desk.out if asked.judge == judge]
+            return [TakenBack((*told, *imported), judge), *open_ones]
 
         self._add(decide)
         return self.verdict
@@ -215,7 +227,8 @@ class Study:
         self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None] = (),
         source: str = "",
     ) -> Verdict[str]:  # fmt: skip
-        """Count votes from elsewhere, in their order. For each pair they must be complete: not picked by outcome."""
+        """Count votes from elsewhere, in the order in which they were cast: not sorted by winner or by pair. For each
+        pair they must be complete: not picked by outcome."""
         ones, others = self._item_numbers(first), self._item_numbers(second)
         values, judges = as_outcomes(outcome), tuple(judge) if judge else (None,) * len(outcome)
         if not len(ones) == len(others) == len(values) == len(judges):
@@ -223,10 +236,16 @@ class Study:
         if any(i == j for i, j in zip(ones, others, strict=True)):
             raise BadOutcome("a vote is between an item and itself; leave it out")
         self.problem.family.check(values)
-        for voided in self._desk.voided.intersection(name for name in judges if name is not None):
-            raise VoidJudge(voided)
         votes = Imported(ones, others, tuple(values.tolist()), judges, source)
-        self._add(lambda: [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)])
+
+        def decide() -> list[Record]:
+            for voided in self._desk.voided.intersection(name for name in judges if name is not None):
+                raise VoidJudge(voided)
+            if self._desk.turns and not self._desk.any_order:
+                raise BadProblem("questions are out, and this study counts votes in order; answer or skip them first")
+            return [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)]
+
+        self._add(decide)
         return self.verdict
 
     def pause(self, paused: bool = True) -> None:
@@ -304,6 +323,11 @@ class Study:
         """All votes that were not taken back, imported ones and those after the verdict too: first, second, outcome and
         judge, in the order they came in."""
         return votes_that_count(self._records, self.items)
+
+    @property
+    def n_taken_back(self) -> int:
+        """How many votes are not among `votes` because they were taken back."""
+        return sum(len(record.votes) for record in self._records if isinstance(record, TakenBack))
 
     @property
     def out(self) -> list[Question]:
