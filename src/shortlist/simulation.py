@@ -16,6 +16,7 @@ import numpy as np
 
 from shortlist import loop
 from shortlist.baselines import BASELINES, run_baseline
+from shortlist.baselines.limits import check_delta
 from shortlist.certificates import CERTIFICATES
 from shortlist.checks import real, whole
 from shortlist.errors import BadInstance, BadProblem
@@ -29,7 +30,8 @@ from shortlist.rules.rule import Rule
 from shortlist.tally import Vote
 from shortlist.threads import one_thread
 
-METHODS = (*RULES, "oracle", "online-oracle", *BASELINES)
+KNOWING = ("oracle", "online-oracle")  # the true utilities
+METHODS = (*RULES, *KNOWING, *BASELINES)
 DEFAULT_METHOD = "bridge"
 OWN_RULE = "own"  # how a baseline stops
 LAZY_GROWTH = 0.001
@@ -147,16 +149,20 @@ def prepare(
     bound: float | None = None,
     tolerance: float = 0.0,
     max_votes: int | None = None,
+    solve: bool = True,
 ) -> _Cell:
-    """What all runs of a simulation share, checked; for `play`. Bad input speaks here, before any process starts."""
+    """What all runs of a simulation share, checked; for `play`. Bad input speaks here, before any process starts.
+    solve=False leaves the oracle's allocation to each run."""
     certificate = _certificate(method, rule)
     _check(method, growth)
     inner = OracleTracking() if learner is None else learner
     cell = _Cell(instance, method, certificate, delta, growth, bound, tolerance, max_votes, inner)
-    if method == "oracle" and instance.fixed:
-        world = instance.draw(np.random.default_rng(0))
+    world = instance.draw(np.random.default_rng(0))
+    if method in KNOWING and world.theta is None:
+        raise BadInstance(f"method {method} needs true utilities, and instance {instance.name} has none")
+    if solve and method == "oracle" and instance.fixed:
         cell = replace(cell, w_star=_w_star(world, cell))
-    _problem(cell, instance.draw(np.random.default_rng(0)))
+    _problem(cell, world)
     return cell
 
 
@@ -338,6 +344,7 @@ def _problem(cell: _Cell, world: World) -> Problem:
 
 def _check_baseline(cell: _Cell, world: World) -> None:
     """Baselines flip coins for an exact answer; recorded wins and losses, drawn with replacement, are coins too."""
+    check_delta(str(cell.method), cell.instance.n, cell.delta)
     if cell.tolerance:
         raise BadInstance(f"method {cell.method} knows no tolerance; leave it out, or use --method bridge")
     if cell.instance.family.win is None:
@@ -357,8 +364,7 @@ def _make_rule(cell: _Cell, sorted_world: World, world: World, order: Ints) -> R
         return cell.inner
     if cell.method in RULES:
         return RULES[cell.method]()
-    if world.theta is None:
-        raise BadInstance(f"method {cell.method} needs true utilities, and instance {cell.instance.name} has none")
+    assert world.theta is not None, "checked by prepare"
     if cell.method == "online-oracle":
         return OnlineOracle(world.theta, cell.inner)
     w_star = _w_star(sorted_world, cell) if cell.w_star is None else cell.w_star
@@ -366,8 +372,7 @@ def _make_rule(cell: _Cell, sorted_world: World, world: World, order: Ints) -> R
 
 
 def _w_star(world: World, cell: _Cell) -> Floats:
-    if world.theta is None:
-        raise BadInstance(f"method oracle needs true utilities, and instance {cell.instance.name} has none")
+    assert world.theta is not None, "checked by prepare"
     from shortlist.oracle import solve_oracle  # brings a linear-programming library along
 
     problem = _problem(cell, world)

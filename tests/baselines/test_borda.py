@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from shortlist.baselines import run_baseline
 from shortlist.baselines.active_ranking import active_ranking, active_ranking_tight, sort_items
 from shortlist.baselines.borda_lucb import borda_lucb, error_level, radius
 from shortlist.errors import BadProblem
@@ -24,8 +25,12 @@ def test_by_hand():
 
 def test_a_delta_without_a_radius_is_refused():
     assert np.isfinite(radius(error_level(2, 0.2), 1))
-    with pytest.raises(BadProblem, match=r"0\.2 or less"):
-        error_level(2, 0.21)
+    wins, rng = np.full((2, 2), 0.5), np.random.default_rng(1)
+    for name in ("borda-lucb", "active-ranking", "active-ranking-tight"):
+        with pytest.raises(BadProblem, match=r"0\.2 or less"):
+            run_baseline(name, wins, 1, 0.21, rng)
+    with pytest.raises(BadProblem, match=r"less than 0\.5"):
+        run_baseline("seeks-v2", wins, 1, 0.5, rng)
 
 
 @pytest.mark.parametrize("d", [0.1, 0.02])

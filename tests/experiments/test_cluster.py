@@ -1,12 +1,15 @@
 """A real Dask cluster of separate processes on the loopback."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -146,3 +149,20 @@ def test_workers_with_another_shortlist_are_refused(cluster, tmp_path, tiny, cha
 
 def test_a_cluster_without_workers_is_refused(cluster, tmp_path, tiny):
     assert "has no workers" in refused("run", tiny, "--cluster", cluster.address, folder=tmp_path)
+
+
+def test_somebody_else_answers(tmp_path, tiny):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_greet, args=(server,), daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert "no Dask scheduler at tcp" in refused("run", tiny, "--cluster", f"tcp://{address}", folder=tmp_path)
+        assert "wants a certificate" in refused("run", tiny, "--cluster", f"tls://{address}", folder=tmp_path)
+
+
+def _greet(server):
+    """As an SSH server does."""
+    with contextlib.suppress(OSError):
+        while True:
+            line, _ = server.accept()
+            line.sendall(b"SSH-2.0-OpenSSH_9.9\r\n")
+            line.close()

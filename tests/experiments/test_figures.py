@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from shortlist.experiments.figures import draw
 from shortlist.experiments.results import read_table
 from shortlist.experiments.run import choose, run_sweep, table_path
 from shortlist.experiments.sweep import read_sweep
+from shortlist.experiments.tables import columns
 
 from .conftest import TINY, results
 
@@ -34,7 +36,7 @@ def test_a_figure_is_two_files_next_to_the_table(played):
 
 def test_a_panel_for_each_world_and_a_curve_for_each_method(played):
     sweep, folder = played
-    rows = read_table(table_path(sweep, folder))
+    rows = read_table(table_path(sweep, folder), columns(sweep))
     figure = draw_curves(panels_of(sweep, rows), "Tiny", "mean comparisons")
     spaced, drawn = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["equally spaced, gap = 1.5", "random utilities"]
@@ -49,7 +51,7 @@ def test_a_panel_for_each_world_and_a_curve_for_each_method(played):
 
 def test_ratios_leave_out_the_bound_itself(played):
     sweep, folder = played
-    panels = ratio_panels([(sweep, read_table(table_path(sweep, folder)))])
+    panels = ratio_panels([(sweep, read_table(table_path(sweep, folder), columns(sweep)))])
     titles = [["equally spaced, k = 1, gap = 1.5"], ["random utilities, k = 1"]]
     assert [[panel.title for panel in row] for row in panels] == titles
     assert {row["method"] for row in panels[0][0].rows} == {"bridge", "oracle-tracking"}
@@ -63,8 +65,13 @@ def test_numbers_are_written_as_people_write_them():
 def test_nothing_to_draw(tmp_path):
     with pytest.raises(BadExperiment, match="first: shortlist experiment run tiny"):
         draw(read_sweep("tiny", TINY), tmp_path)
-    with pytest.raises(BadExperiment, match="unknown kind"):
-        draw(read_sweep("tiny", TINY.replace('"lines"', '"pie"')), tmp_path)
+    with pytest.raises(BadExperiment, match=r"first: shortlist experiment run my/tiny\.toml"):
+        draw(read_sweep("tiny", TINY, "my/tiny.toml"), tmp_path)
+
+
+def test_a_title_is_no_mathematics(played):
+    sweep, folder = played
+    draw(replace(sweep, title="What $5 buy"), folder)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,33 @@ def test_one_cell_alone_leaves_the_others_as_they_are(again):
     assert len(table(again)) == 8
 
 
+def test_more_runs_of_one_cell_stay_when_another_is_played(again):
+    experiment("run", "tiny.toml", "--cell", "tiny/*/n=4/bridge", "--runs", "5", folder=again)
+    experiment("run", "tiny.toml", "--cell", "tiny/*/n=3/bridge", folder=again)
+    assert table(again)["tiny/equally-spaced/n=4/bridge"]["runs"] == "5"
+
+
+def test_a_cell_played_alone_finds_the_bound_in_the_table(again):
+    results(again, "jsonl").unlink()
+    before = table(again)
+    experiment("run", "tiny.toml", "--cell", "tiny/equally-spaced/n=4/bridge", folder=again)
+    assert table(again).keys() == before.keys()
+    for name, row in table(again).items():
+        was, now = (float(found[name].pop("times_bound") or 0) for found in (before, {name: row}))
+        assert now == pytest.approx(was, rel=1e-8)
+        assert {**row, "times_bound_error": ""} == {**before[name], "times_bound_error": ""}
+
+
+def test_a_table_of_another_sweep_is_not_lost(again):
+    before = results(again).read_bytes()
+    for log in (True, False):
+        if not log:
+            results(again, "jsonl").unlink()
+        (again / "tiny.toml").write_text(TINY.replace("n = [3, 4]", "n = [4, 5]"))
+        assert "it would be lost" in refused("run", "tiny.toml", folder=again)
+        assert results(again).read_bytes() == before
+
+
 def test_restart_forgets_only_what_is_played(again):
     found = json.loads(
         experiment("run", "tiny.toml", "--restart", "--cell", "*/n=3/bridge", "--json", folder=again).stdout
@@ -140,7 +167,8 @@ def test_rows_tell_runs_without_a_gap(tmp_path, played):
 
 def test_shares_make_a_table_by_pair(tmp_path):
     grid = 'instance = "equally-spaced"\nn = 4\ngap = 1.0\nmethod = ["bridge", "w-star"]'
-    text = TINY.split("[[grid]]")[0].replace('"lines"', '"heat"').replace('"Tiny"', '"Where"\nmeasure = "shares"')
+    text = TINY.split("[[grid]]")[0].replace('"Tiny"', '"Where"\nmeasure = "shares"')
+    text = text.replace('kind = "lines"\nx = "n"\nacross = "instance"', 'kind = "heat"')
     (tmp_path / "where.toml").write_text(f"{text}[[grid]]\n{grid}\n")
     experiment("run", "where.toml", "--runs", 2, folder=tmp_path)
     with results(tmp_path, name="where").open(newline="") as file:

@@ -1,6 +1,6 @@
 import pytest
 
-from shortlist.errors import BadExperiment
+from shortlist.errors import BadExperiment, BadInstance
 from shortlist.experiments.figures import _KINDS
 from shortlist.experiments.looks import AXES, LOOKS
 from shortlist.experiments.measures import PLAYED_BY, check_cell
@@ -55,6 +55,21 @@ def test_cells_are_chosen_by_name_or_pattern():
         ("[figure]", "[[figure]]", "not laid out"),
         ("where = {", "where = 3 # {", "not laid out"),
         ('x = "n"', 'x = "beauty"', "draws x"),
+        ('x = "n"', 'x = ["n"]', "draws x"),
+        ('x = "n"', 'x = "method"', "draws x"),
+        ('x = "n"', "", "draws x"),
+        ('x = "n"', 'x = "n"\nband = 3', "two numbers"),
+        ('x = "n"', 'x = "n"\naccross = "k"', "accross"),
+        ('kind = "lines"', 'kind = "pie"', "choose one of lines"),
+        ('kind = "lines"\nx = "n"\nacross = "instance"', 'kind = "heat"', "shares"),
+        ('kind = "lines"\nx = "n"\nacross = "instance"', 'kind = "ratios"', "needs sources"),
+        ('title = "Tiny"', 'title = "Tiny"\nmeasure = "shares"', "kind = 'heat'"),
+        ('title = "Tiny"', "title = 3", "no text"),
+        ('title = "Tiny"', 'title = "Tiny"\nmeasure = ["comparisons"]', "no text"),
+        ('title = "Tiny"', 'title = "Tiny"\ngird = 3', "gird"),
+        ('across = "instance"', "", "at one place"),
+        ('where = { method = "lower-bound"', 'where = { methid = "lower-bound"', "methid"),
+        ("[[grid]]", "[[gird]]", "gird"),
         ("[all]", "[all", "no TOML"),
     ],
 )
@@ -63,8 +78,41 @@ def test_a_sweep_that_makes_no_sense_is_refused(old, new, message):
         read_sweep("tiny", TINY.replace(old, new))
 
 
+def test_rules_tell_cells_apart():
+    rules = TINY.replace('across = "instance"', 'across = "instance"\ndown = "rule"').replace(
+        '"n", "method"]', '"n", "method", "rule"]'
+    )
+    sweep = read_sweep("tiny", rules.replace("growth = 0.05", 'growth = 0.05\nrule = ["edges", "glr"]'))
+    assert [cell.id for cell in sweep.cells][:2] == [
+        "tiny/equally-spaced/n=3/bridge/edges",
+        "tiny/equally-spaced/n=3/oracle-tracking/edges",
+    ]
+
+
+def test_a_file_of_numbers_is_part_of_the_definition(tmp_path):
+    file = tmp_path / "strengths.txt"
+    file.write_text("3 2 1 0")
+    text = TINY.replace('"random-utilities"', f'"utilities:{file}"')
+    four = read_sweep("tiny", text.replace("n = 3\n", "n = 4\n")).cells[-1]
+    check_cell(four)
+    assert len(four.definition["file"]) == 16
+    assert "file" not in four.parameters
+    with pytest.raises(BadInstance, match="has 4 items, and n is 3"):
+        check_cell(read_sweep("tiny", text).cells[-1])
+
+
 def test_cells_that_cannot_be_played_are_refused():
     for old, new, message in [
+        ("growth = 0.05", "growth = -1", "growth"),
+        ("alpha = 0.2", "alpha = 7", "alpha"),
+        ("growth = 0.05", "growth = 0.05\nrule = 'magic'", "unknown rule"),
+        ('"oracle-tracking", "lower-bound"]', '"seeks"]\ndelta = 0.5', "SEEKS is proved"),
+        ('"oracle-tracking", "lower-bound"]', '"seeks"]\nrule = "glr"', "stopping of its own"),
+        (
+            'instance = "random-utilities"\nn = 3\nmethod = ["bridge", "lower-bound"]',
+            'instance = "sst"\nn = 3\nmethod = "oracle"',
+            "true utilities",
+        ),
         ('"bridge", "oracle-tracking"', '"bridge", "magic"', "unknown method 'magic'"),
         ('instance = "random-utilities"', 'instance = "sst"', "true utilities"),
         ('title = "Tiny"', 'title = "Tiny"\nmeasure = "beauty"', "unknown measure"),

@@ -9,6 +9,7 @@ from importlib import import_module
 import numpy as np
 
 from shortlist.baselines.found import Found
+from shortlist.baselines.limits import check_delta
 from shortlist.pairs import Floats
 
 BASELINES = {  # name: module and function
@@ -24,6 +25,7 @@ def run_baseline(
     name: str, wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None
 ) -> Found:
     """Play the procedure of that name where i beats j with probability wins[i, j]."""
+    check_delta(name, len(wins), delta)
     module, function = BASELINES[name]
     found: Found = getattr(import_module(f"shortlist.baselines.{module}"), function)(wins, k, delta, rng, max_votes)
     return found

@@ -15,18 +15,14 @@ import numpy as np
 
 from shortlist.baselines.compiled import compiled
 from shortlist.baselines.found import Found, budget
-from shortlist.errors import BadProblem
 from shortlist.pairs import Floats, Ints
 
-MAX_SHARE = 0.1  # of delta per item; from about 0.23 on, the radius after one vote is no number
 STEPS = 1_000_000  # between two chances for Ctrl-C
 
 
 def error_level(n: int, delta: float) -> float:
     """log(1/d) + 0.75 log log(1/d) with d = delta / n."""
     d = delta / n
-    if not d <= MAX_SHARE:
-        raise BadProblem(f"delta is {delta}; Borda scores of {n} items need {MAX_SHARE * n:g} or less")
     return math.log(1 / d) + 0.75 * math.log(math.log(1 / d))
 
 

@@ -17,11 +17,9 @@ import numpy as np
 
 from shortlist.baselines.compiled import compiled
 from shortlist.baselines.found import Found, budget
-from shortlist.errors import BadProblem
 from shortlist.pairs import Floats, Ints
 
 UP, MID, DOWN, OUT_OF_BUDGET = 1, 0, -1, -2
-MAX_DELTA = 0.5  # the theorem's
 
 
 @compiled
@@ -37,7 +35,7 @@ def distribute(
     won = 0
     for t in range(1, min(t_max, most) + 1):
         won += rng.random() < p
-        b_t = math.sqrt(math.log(math.pi**2 * t**2 / (3 * delta)) / (2 * t))
+        b_t = math.sqrt(math.log(math.pi**2 * float(t) ** 2 / (3 * delta)) / (2 * t))
         if won / t - b_t > 0.5 + s_up:
             return UP, t
         if won / t + b_t < 0.5 - s_down:
@@ -131,8 +129,6 @@ Select = Callable[[Counter, Floats, list[int], int, float, float], list[int]]
 def _seeks(
     wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None, select: Select
 ) -> Found:
-    if not delta < MAX_DELTA:
-        raise BadProblem(f"delta is {delta}; SEEKS is proved for less than {MAX_DELTA}")
     counter = Counter(rng, budget(max_votes))
     chosen: list[int] = []
     unsure = list(range(len(wins)))

@@ -16,7 +16,6 @@ from shortlist.errors import BadExperiment
 
 app = typer.Typer(no_args_is_help=True, help="List, run and plot experiments: the paper's and ours.")
 NAME = typer.Argument(..., help="An experiment from the list, or a TOML file of your own.")
-WORDS = ("id", "instance", "method", "rule", "version", "commit")  # the other columns are numbers
 RESULTS = typer.Option(Path("experiments/results"), help="Folder of tables and figures.")
 
 
@@ -83,7 +82,7 @@ def run(
 
     sweep = load_sweep(name)
     if not sweep.cells:
-        sources = " and ".join(sweep.figure.get("sources", []))
+        sources = " and ".join(sweep.figure["sources"])
         raise BadExperiment(f"{name} has no runs of its own; run {sources}, then: shortlist experiment plot {name}")
     chosen = runner.choose(sweep, cell, runs)
     engine = local(jobs or os.cpu_count() or 1) if cluster is None else workers(cluster)
@@ -118,6 +117,8 @@ def _stop(*_: object) -> None:
 
 
 def _as_numbers(row: dict[str, str]) -> dict[str, Any]:
+    from shortlist.experiments.results import WORDS
+
     return {name: value if name in WORDS else json.loads(value or "null") for name, value in row.items()}
 
 

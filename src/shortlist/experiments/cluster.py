@@ -20,6 +20,7 @@ REACH = 8.0  # seconds to find a scheduler, and its first worker
 ALONE = 20.0  # seconds a cluster may be without workers: one that is killed is often started again
 LOOK = 1.0  # seconds between two looks at whether there are any
 NAP = 0.02
+LONG = 2**20  # bytes that a scheduler does not greet with
 
 
 @contextmanager
@@ -29,9 +30,12 @@ def cluster(address: str) -> Iterator[Engine]:
     with _quiet():
         try:
             _knock(address)
+            _check_keys(dask, address)
             client = dask.Client(address, timeout=REACH, set_as_default=False)
-        except OSError as reason:
-            said = reason.strerror or next(iter(str(reason).splitlines()), "no answer")
+        except BadExperiment:
+            raise
+        except Exception as reason:  # Dask makes what it will of whoever answers there
+            said = getattr(reason, "strerror", None) or next(iter(str(reason).splitlines()), "no answer")
             raise RunsFailed(f"no Dask scheduler at {address}: {said}; start one with: dask scheduler") from None
         try:
             _check_workers(client, address)
@@ -64,8 +68,18 @@ def _knock(address: str) -> None:
     if found is None or int(found[3]) > 65535:
         raise BadExperiment(f"{address!r} is no address of a cluster; one looks like tcp://host:8786")
     with socket.create_connection((found[2], int(found[3])), timeout=REACH) as line:
-        if found[1] == "tcp" and not line.recv(1):
+        if found[1] == "tls":
+            return
+        size = line.recv(8, socket.MSG_WAITALL)
+        if len(size) < 8:
             raise ConnectionError("it hangs up")
+        if int.from_bytes(size, "little") > LONG:
+            raise ConnectionError("somebody else answers")
+
+
+def _check_keys(dask: Any, address: str) -> None:
+    if address.startswith("tls:") and dask.Security().get_connection_args("client").get("ssl_context") is None:
+        raise BadExperiment(f"{address} wants a certificate and a key; name them in Dask's own settings")
 
 
 def _check_workers(client: Any, address: str) -> None:

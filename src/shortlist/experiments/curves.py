@@ -80,7 +80,7 @@ def draw_curves(panels: list[list[Panel]], title: str, y_label: str, band: Seque
     head = [*textwrap.wrap(title, int(width * LETTERS)), f"{_constants(panels)}mean ± standard error"]
     lines = len(head) + (0 if aside else math.ceil(len(methods(rows)) / columns))
     figure = Figure(figsize=(width, HEIGHT * down + LINE * lines), layout="constrained")
-    figure.suptitle("\n".join(head), fontsize=9)
+    figure.suptitle("\n".join(head), fontsize=9, parse_math=False)
     grid = figure.subplots(down, across, squeeze=False)
     for axes_row, panel_row in zip(grid, panels, strict=True):
         for axes, panel in zip(axes_row, panel_row, strict=True):

@@ -11,6 +11,7 @@ from shortlist.experiments.looks import AXES
 from shortlist.experiments.results import Row, read_table, whole_file
 from shortlist.experiments.run import table_path
 from shortlist.experiments.sweep import Sweep, load_sweep
+from shortlist.experiments.tables import columns
 from shortlist.plots.style import STYLE, matplotlib
 
 if TYPE_CHECKING:
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
 def draw(sweep: Sweep, folder: Path) -> list[Path]:
     """Draw the sweep's figure from its table; the files written."""
     mpl = matplotlib("a figure")
-    kind = sweep.figure.get("kind")
-    if kind not in _KINDS:
-        raise BadExperiment(f"unknown kind of figure {kind!r}; choose one of {', '.join(_KINDS)}")
     with mpl.rc_context(STYLE):
-        figure = _KINDS[kind](sweep, folder)
+        figure = _KINDS[sweep.figure["kind"]](sweep, folder)
         return [_save(figure, table_path(sweep, folder).with_suffix(ending)) for ending in (".png", ".pdf")]
 
 
@@ -36,9 +34,9 @@ def _save(figure: "Figure", path: Path) -> Path:
 
 
 def _rows(sweep: Sweep, folder: Path) -> list[Row]:
-    rows = read_table(table_path(sweep, folder))
+    rows = read_table(table_path(sweep, folder), columns(sweep))
     if not rows:
-        raise BadExperiment(f"{folder} has no results of {sweep.name}; first: shortlist experiment run {sweep.name}")
+        raise BadExperiment(f"{folder} has no results of {sweep.name}; first: shortlist experiment run {sweep.given}")
     return rows
 
 

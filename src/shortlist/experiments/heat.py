@@ -25,7 +25,7 @@ def draw_heat(rows: Sequence[Row], title: str) -> "Figure":
     names = sorted(methods(rows), key=lambda method: method != W_STAR)
     most = max(float(row["mean"]) for row in rows)
     figure = Figure(figsize=(SQUARE * len(names) + BAR, SQUARE + 0.55), layout="constrained")
-    figure.suptitle(title, fontsize=9)
+    figure.suptitle(title, fontsize=9, parse_math=False)
     squares = figure.subplots(1, len(names), squeeze=False)[0]
     colours = LogNorm(most / 10**DECADES, most, clip=True)
     for axes, method in zip(squares, names, strict=True):

@@ -45,9 +45,13 @@ def check_cell(cell: Cell) -> None:
             "and --cell can leave the others out"
         )
     instance = _instance(cell.definition)
+    if instance.n != cell["n"]:
+        raise BadInstance(f"cell {cell.id}: {cell['instance']} has {instance.n} items, and n is {cell['n']}")
     if cell["method"] in (LOWER_BOUND, W_STAR) and draw_world(instance, 0, 0).theta is None:
         raise BadInstance(f"cell {cell.id}: {cell['method']} needs true utilities, and {instance.name} has none")
     Problem(instance.n, instance.k, cell["delta"])
+    if cell["method"] in METHODS:
+        _prepare(cell.definition, solve=False)
 
 
 def measure_run(definition: Definition, number: int) -> dict[str, Any]:
@@ -116,9 +120,12 @@ def _solved(definition: Definition, number: int) -> Oracle:
 @lru_cache(maxsize=8)
 def _prepared(definition: str) -> Any:
     """A process plays many runs of a cell; the oracle's allocation, for one, is computed only once."""
-    cell = json.loads(definition)
+    return _prepare(json.loads(definition), solve=True)
+
+
+def _prepare(cell: Definition, solve: bool) -> Any:
     return prepare(
         _instance(cell), cell["method"], delta=cell["delta"], rule=cell.get("rule"),
         learner=OracleTracking(alpha=cell["alpha"]) if "alpha" in cell else None,
-        growth=cell.get("growth", LAZY_GROWTH),
+        growth=cell.get("growth", LAZY_GROWTH), solve=solve,
     )  # fmt: skip

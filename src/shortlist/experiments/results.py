@@ -7,6 +7,7 @@ Files that others read are written whole or not at all.
 import csv
 import io
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,8 @@ from shortlist.errors import BadExperiment, RunsFailed
 
 Record = dict[str, Any]  # cell, run, definition, result, seconds, version, commit
 Row = dict[str, str]
+SHAPE = {"cell": str, "run": int, "definition": dict, "result": dict, "version": str, "commit": str}
+WORDS = ("id", "instance", "method", "rule", "version", "commit")  # the other columns of a table are numbers
 
 
 class Log:
@@ -45,11 +48,13 @@ class Log:
         return {run: record for (name, run), record in self.records.items() if name == cell}
 
     def _write(self, line: Record) -> None:
+        data = json.dumps(line).encode() + b"\n"
         try:
-            self._file.write(json.dumps(line).encode() + b"\n")
-            self._file.flush()
+            written = self._file.write(data)
         except OSError as reason:
             raise RunsFailed(f"cannot write {self.path}: {reason.strerror}; what is in it is safe") from None
+        if written != len(data):
+            raise RunsFailed(f"cannot write all of a line to {self.path}: is the disk full? What is in it is safe")
         self._take(line)
 
     def _take(self, line: Record) -> None:
@@ -60,13 +65,16 @@ class Log:
 
 
 def _parsed(path: Path, place: int, line: bytes) -> Record:
-    try:
-        record: Record = json.loads(line)
-        if "forget" in record or {"cell", "run", "definition", "result", "version", "commit"} <= set(record):
+    with suppress(ValueError, TypeError, AttributeError):
+        record: Record = json.loads(line, parse_constant=_no_number)
+        shape = {"forget": list} if "forget" in record else SHAPE
+        if all(isinstance(record.get(name), kind) for name, kind in shape.items()) and record.get("result") != {}:
             return record
-    except (ValueError, TypeError):
-        pass
     raise BadExperiment(f"line {place} of {path} is no finished run; move the file away, or mend it")
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(constant)  # NaN and Infinity, which no run yields
 
 
 @contextmanager
@@ -74,7 +82,7 @@ def open_log(path: Path) -> Iterator[Log]:
     """The log, held by this process alone."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
+        file = path.open("a+b", buffering=0)  # a failed write must not be tried again when the file is closed
     except OSError as reason:
         raise BadExperiment(f"cannot write {path}: {reason.strerror}; choose another folder with --results") from None
     with file:
@@ -102,15 +110,30 @@ def write_table(path: Path, columns: Iterable[str], rows: Iterable[Row]) -> None
         draft.write_text(text.getvalue(), encoding="utf-8")
 
 
-def read_table(path: Path) -> list[Row]:
-    """The rows of a table; none if there is no such file."""
+def read_table(path: Path, columns: Iterable[str]) -> list[Row]:
+    """The rows of a table with these columns; none if there is no such file."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *rows = csv.reader(file)
     except FileNotFoundError:
         return []
-    except (OSError, UnicodeDecodeError, csv.Error) as reason:
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError) as reason:
         raise BadExperiment(f"cannot read {path}: {reason}") from None
+    if header != list(columns):
+        raise BadExperiment(f"{path} does not have the columns of this experiment's table; move it away")
+    for place, row in enumerate(rows, 2):
+        if len(row) != len(header) or not all(map(_fits, header, row)):
+            raise BadExperiment(f"line {place} of {path} is no row of this table; move the file away, or mend it")
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def _fits(column: str, value: str) -> bool:
+    """Numbers may be missing, but for the mean."""
+    if column in WORDS or (not value and column != "mean"):
+        return True
+    with suppress(ValueError):
+        return math.isfinite(float(value))
+    return False
 
 
 @contextmanager

@@ -48,17 +48,24 @@ def run_sweep(
     progress: Progress = lambda standing: None,
 ) -> list[Row]:
     """Play what is missing of the chosen cells and write the table; its rows of these cells."""
-    sweep = replace(sweep, cells=tuple({**_by_id(sweep.cells), **_by_id(chosen)}.values()))
     table = table_path(sweep, folder)
     with engine as play, open_log(table.with_suffix(".jsonl")) as log:
+        others = {cell.id: _with_all_runs(cell, log) for cell in sweep.cells}
+        sweep = replace(sweep, cells=tuple({**others, **_by_id(chosen)}.values()))
         again = {cell.id for cell in chosen} if restart else set()
         _check_log([cell for cell in sweep.cells if cell.id not in again], log)
         old = _kept_rows(sweep, chosen, log, table)
         log.forget(again)
         _play_missing(chosen, log, play, progress)
-        rows = {cell.id: cell_rows(sweep, cell, log) or old.get(cell.id, []) for cell in sweep.cells}
+        bounds = {row["id"]: float(row["mean"]) for rows in old.values() for row in rows}
+        rows = {cell.id: cell_rows(sweep, cell, log, bounds) or old.get(cell.id, []) for cell in sweep.cells}
         write_table(table, columns(sweep), (row for cell in rows.values() for row in cell))
     return [row for cell in chosen for row in rows[cell.id]]
+
+
+def _with_all_runs(cell: Cell, log: Log) -> Cell:
+    """A cell that is not played now keeps the runs it has, more than its own number too."""
+    return replace(cell, runs=max(cell.runs, len(log.of(cell.id))))
 
 
 def _by_id(cells: Sequence[Cell]) -> dict[str, Cell]:
@@ -84,6 +91,8 @@ def _check_log(cells: Sequence[Cell], log: Log) -> None:
         for record in log.of(cell.id).values():
             if record["version"] != origin().version:
                 _refuse(log.path, cell, f"of shortlist {record['version']}, and this is {origin().version}")
+            if cell.measure not in record["result"]:
+                _refuse(log.path, cell, f"without {cell.measure}")
             if record["definition"] != cell.definition:
                 _refuse(log.path, cell, f"with {_difference(record['definition'], cell.definition)}")
 
@@ -97,13 +106,18 @@ def _kept_rows(sweep: Sweep, chosen: Sequence[Cell], log: Log, table: Path) -> d
     """Rows of an earlier table for cells that are neither played now nor in the log, if they are as good as new."""
     others = {cell.id: cell for cell in sweep.cells if cell.id not in _by_id(chosen) and not log.of(cell.id)}
     kept: dict[str, list[Row]] = {}
-    for row in read_table(table):
-        cell = others.get(row.get("id", ""))
+    for row in read_table(table, columns(sweep)):
+        if row["id"] not in _by_id(sweep.cells):
+            raise BadExperiment(
+                f"{table} has cell {row['id']}, which {sweep.given} has not, and it would be lost; "
+                "move the table away, or play elsewhere with --results DIR"
+            )
+        cell = others.get(row["id"])
         if cell is None:
             continue
-        if row.get("version") != origin().version:
-            _refuse(table, cell, f"of shortlist {row.get('version')}, and this is {origin().version}")
-        if any(row.get(name) != value for name, value in definition_columns(cell).items()):
+        if row["version"] != origin().version:
+            _refuse(table, cell, f"of shortlist {row['version']}, and this is {origin().version}")
+        if any(row[name] != value for name, value in definition_columns(cell).items()):
             _refuse(table, cell, "with other parameters")
         kept.setdefault(cell.id, []).append(row)
     return kept

@@ -8,21 +8,34 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from shortlist.errors import BadExperiment
+from shortlist.experiments.layout import check_figure
 
 LEARNERS = ("oracle-tracking", "online-oracle")
 LOWER_BOUND, W_STAR = "lower-bound", "w-star"  # no methods, but what methods are held against
-PARAMETERS = {
+PARAMETERS: dict[str, type[Any]] = {
     "instance": str, "n": int, "k": int, "gap": float, "delta": float, "method": str, "rule": str, "alpha": float,
     "growth": float, "seed": int,
 }  # fmt: skip
+SECTIONS = ("title", "measure", "id", "figure", "all", "grid", "except")
 REQUIRED = ("instance", "n", "k", "delta", "method", "seed", "runs")
 KEYS = {**PARAMETERS, "runs": int, "seconds": float}
-PLAIN = ("instance", "method")  # said in an id without their name
+PLAIN = ("instance", "method", "rule")  # said in an id without their name
+
+
+@cache
+def _digest(instance: str) -> dict[str, str]:
+    _, _, file = instance.partition(":")
+    try:
+        return {"file": sha256(Path(file).read_bytes()).hexdigest()[:16]} if file else {}
+    except OSError:
+        return {}  # whoever plays it says so
 
 
 @dataclass(frozen=True)
@@ -37,8 +50,8 @@ class Cell:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What decides the outcome of each run."""
-        return {"measure": self.measure, **self.parameters}
+        """What decides the outcome of each run, the contents of a file of numbers among it."""
+        return {"measure": self.measure, **self.parameters, **_digest(self.parameters["instance"])}
 
     def __getitem__(self, parameter: str) -> Any:
         return self.parameters.get(parameter)
@@ -47,6 +60,7 @@ class Cell:
 @dataclass(frozen=True)
 class Sweep:
     name: str
+    given: str  # the name or the file that it was asked for by
     title: str
     measure: str
     figure: dict[str, Any]
@@ -57,7 +71,7 @@ class Sweep:
         found = tuple(cell for cell in self.cells if pattern in (None, cell.id) or fnmatchcase(cell.id, str(pattern)))
         if self.cells and not found:
             raise BadExperiment(
-                f"no cell of {self.name} matches {pattern!r}; shortlist experiment list {self.name} names them"
+                f"no cell of {self.name} matches {pattern!r}; shortlist experiment list {self.given} names them"
             )
         return found
 
@@ -71,7 +85,7 @@ def sweep_names() -> list[str]:
 def load_sweep(name: str) -> Sweep:
     """An experiment by its name, or from a TOML file of your own."""
     if name.endswith(".toml"):
-        return read_sweep(Path(name).stem, _read(Path(name)))
+        return read_sweep(Path(name).stem, _read(Path(name)), name)
     if name not in sweep_names():
         raise BadExperiment(f"unknown experiment {name!r}; choose one of {', '.join(sweep_names())}, or a .toml file")
     return read_sweep(name, files(__package__).joinpath("sweeps", f"{name}.toml").read_text(encoding="utf-8"))
@@ -84,7 +98,7 @@ def _read(path: Path) -> str:
         raise BadExperiment(f"cannot read {path}: {getattr(reason, 'strerror', None) or reason}") from None
 
 
-def read_sweep(name: str, text: str) -> Sweep:
+def read_sweep(name: str, text: str, given: str | None = None) -> Sweep:
     """The sweep that a TOML text describes; raises BadExperiment for one that makes no sense."""
     try:
         data = tomllib.loads(text)
@@ -98,17 +112,22 @@ def read_sweep(name: str, text: str) -> Sweep:
         raise BadExperiment(
             f"experiment {name} is not laid out as a sweep ({reason}); compare it with one that comes along"
         ) from None
-    for axis in ("x", "across", "down"):
-        if figure.get(axis, "n") not in PARAMETERS:
-            raise BadExperiment(
-                f"experiment {name} draws {axis} = {figure[axis]!r}; choose from {', '.join(PARAMETERS)}"
-            )
+    _check_head(name, data)
     twice = [
         cell.id for cell, after in itertools.pairwise(sorted(cells, key=lambda cell: cell.id)) if cell.id == after.id
     ]
     if twice:
         raise BadExperiment(f"experiment {name} has cell {twice[0]} twice; add what tells them apart to its id")
-    return Sweep(name, title, measure, figure, cells)
+    check_figure(name, measure, figure, cells)
+    return Sweep(name, given or name, title, measure, figure, cells)
+
+
+def _check_head(name: str, data: dict[str, Any]) -> None:
+    for key, value in data.items():
+        if key not in SECTIONS:
+            raise BadExperiment(f"experiment {name} has {key!r}, which no sweep has; choose from {', '.join(SECTIONS)}")
+        if key in ("title", "measure") and not isinstance(value, str):
+            raise BadExperiment(f"experiment {name} has the {key} {value!r}, which is no text")
 
 
 def _cells(name: str, measure: str, data: dict[str, Any]) -> Iterator[Cell]:
@@ -124,6 +143,9 @@ def _cells(name: str, measure: str, data: dict[str, Any]) -> Iterator[Cell]:
 
 
 def _matches(chosen: dict[str, Any], where: dict[str, Any]) -> bool:
+    for key in where:
+        if key not in KEYS:
+            raise BadExperiment(f"an exception asks where {key!r} is something, and no cell has it")
     return all(chosen.get(key) in (value if isinstance(value, list) else [value]) for key, value in where.items())
 
 

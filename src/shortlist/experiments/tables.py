@@ -5,7 +5,8 @@ A cell is told by its runs 0 to m - 1 without a gap: of runs that happen to be f
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ FIXED = ("equally-spaced",)  # instances whose world is always the same: its bou
 SPREAD = ("mean", "standard_error", "median", "quartile_1", "quartile_3", "min", "max")
 ORIGIN = ("version", "commit")
 SUMMARY = ("id", *PARAMETERS, "runs", *SPREAD, "correct", "times_bound", "times_bound_error", *ORIGIN)
+NOTHING: Mapping[str, float] = MappingProxyType({})
 BY_PAIR = ("id", *PARAMETERS, "runs", "first", "second", "mean", "standard_error", *ORIGIN)
 
 
@@ -26,8 +28,9 @@ def columns(sweep: Sweep) -> tuple[str, ...]:
     return BY_PAIR if sweep.measure == "shares" else SUMMARY
 
 
-def cell_rows(sweep: Sweep, cell: Cell, log: Log) -> list[Row]:
-    """What the finished runs of a cell say: a row, or for shares one a pair; none before the first is finished."""
+def cell_rows(sweep: Sweep, cell: Cell, log: Log, kept: Mapping[str, float] = NOTHING) -> list[Row]:
+    """What the finished runs of a cell say: a row, or for shares one a pair; none before the first is finished.
+    `kept` has the means of cells that are in an older table alone."""
     records = prefix(log.of(cell.id), cell.runs)
     if not records:
         return []
@@ -35,7 +38,7 @@ def cell_rows(sweep: Sweep, cell: Cell, log: Log) -> list[Row]:
     shared = {**definition_columns(cell), "runs": len(records), **_origins(records)}
     if sweep.measure == "shares":
         return [_text({**shared, **row}) for row in _pair_rows(cell, values)]
-    bounds = [_bound(sweep, cell, log, number) for number in range(len(records))]
+    bounds = [_bound(sweep, cell, log, kept, number) for number in range(len(records))]
     correct = [record["result"].get("correct") for record in records]
     right = None if None in correct else sum(correct)
     return [_text({**shared, **_spread(values), "correct": right, **_times(values, bounds)})]
@@ -71,12 +74,14 @@ def _times(values: Sequence[float], bounds: Sequence[float | None]) -> dict[str,
     return {"times_bound": statistics.fmean(ratios), "times_bound_error": _standard_error(ratios)}
 
 
-def _bound(sweep: Sweep, cell: Cell, log: Log, number: int) -> float | None:
+def _bound(sweep: Sweep, cell: Cell, log: Log, kept: Mapping[str, float], number: int) -> float | None:
     for other in sweep.cells:
         if other["method"] == LOWER_BOUND and all(other[name] == cell[name] for name in WORLD):
             always = cell["instance"] in FIXED
             record = log.records.get((other.id, 0 if always else number))
-            return None if record is None else record["result"]["comparisons"]
+            if record is not None:
+                return float(record["result"]["comparisons"])
+            return kept.get(other.id) if always else None
     return None
 
 
