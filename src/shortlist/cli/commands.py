@@ -10,7 +10,7 @@ import typer
 
 from shortlist.cli.options import DELTA, FAMILY, JSON, MAP, SIGMA, SKIP_BAD, TOLERANCE, VOTES, FamilyName
 from shortlist.cli.output import console, print_json, progress_bar
-from shortlist.cli.votes import load_votes
+from shortlist.cli.votes import load_votes, note_order
 from shortlist.errors import BadProblem, BadVotes
 
 
@@ -59,7 +59,10 @@ def certify(
     from shortlist.certificates.verdict import named
     from shortlist.families import make_family
 
-    table = load_votes(votes, make_family(family.value, sigma), columns, skip_bad)
+    speaks = make_family(family.value, sigma)
+    table = load_votes(votes, speaks, columns, skip_bad)
+    if rule is RuleName.edges:
+        note_order(votes, table, speaks)
     rows = (table.first, table.second, table.outcome)
     size = len(table.items)
     verdict = arrays.certify(

@@ -8,7 +8,7 @@ import typer
 from shortlist.cli.commands import RuleName
 from shortlist.cli.options import DELTA, FAMILY, JSON, MAP, SIGMA, SKIP_BAD, STORAGE, TOLERANCE, FamilyName
 from shortlist.cli.output import console, print_json, progress_bar
-from shortlist.cli.votes import load_votes
+from shortlist.cli.votes import load_votes, note_order
 from shortlist.errors import BadInput
 
 REPORT = "report.html"
@@ -87,7 +87,10 @@ def _votes(
     from shortlist.families import make_family
     from shortlist.findings.findings import vote_findings
 
-    table = load_votes(votes, make_family(family, sigma), columns, skip_bad)
+    speaks = make_family(family, sigma)
+    table = load_votes(votes, speaks, columns, skip_bad)
+    if rule == RuleName.edges.value:
+        note_order(votes, table, speaks)
     return vote_findings(
         table, k, delta, name=votes.name, rule=rule, family=family, sigma=sigma, tolerance=tolerance
     )  # fmt: skip

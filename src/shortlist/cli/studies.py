@@ -21,7 +21,7 @@ from shortlist.cli.options import (
     FamilyName,
 )
 from shortlist.cli.output import console, print_json
-from shortlist.cli.votes import load_votes
+from shortlist.cli.votes import load_votes, note_order
 from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
 
 NAME = typer.Argument(..., help="The study's name.")
@@ -138,6 +138,7 @@ def import_votes(
     table = load_votes(votes, study.problem.family, columns, skip_bad)
     if (table.weight != 1).any():
         raise BadVotes(f"{votes} counts votes in a weight column; a study takes single votes")
+    note_order(votes, table, study.problem.family)
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
     study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)
     show_study(study, as_json)

@@ -24,6 +24,15 @@ def votes(
     print_json(reading.as_dict()) if as_json else console().print(str(reading))
 
 
+def note_order(path: Path, table: Any, family: Any) -> None:
+    """For a command that takes votes in the order of the file: say so if it cannot be the order of casting."""
+    from shortlist.io.order import looks_sorted
+
+    if (table.weight == 1).all() and looks_sorted(table, family):
+        proved = "what follows is proved only of votes in the order they were cast"
+        print(f"shortlist: {path} looks sorted by winner; {proved}", file=sys.stderr)
+
+
 def load_votes(path: Path, family: Any, columns: list[str] | None, skip_bad: bool) -> Any:
     """The votes for a command that needs them; rows left out are told on standard error."""
     from shortlist.io.formats import read_map
