@@ -100,7 +100,8 @@ def test_a_language_model_judges_with_contents_and_cases(folder, refused, monkey
         found = json.loads(done.stdout)
         assert found["done"]
         assert set(found["top"]) == {"apple.txt", "banana.txt"}  # what comes first in the alphabet
-        assert found["costs"]["calls"] == len(endpoint.requests)
+        arrived, costs = len(endpoint.requests), found["costs"]  # a call given up at the end may not have got this far
+        assert costs["calls"] - costs["skips"] <= arrived <= costs["calls"]
         assert found["flip_rate"] == 0.0
         assert all("is my answer" in request["body"]["messages"][0]["content"] for request in endpoint.requests)
         bad = refused("answers", "-k", 2, *options[:4], "--prompt", "prompt.txt", "--name", "other")
