@@ -349,7 +349,7 @@ def test_one_call_serves_all_who_wait_for_it():
 
 def test_without_cases_nothing_is_reused():
     book = shortlist.MemoryBook()
-    found = run(new_study(max_votes=30), min, book=book)
+    found = run(new_study(max_votes=30, delta=1e-9), min, book=book)
     assert found.costs.saved == len(book) == 0
     assert found.costs.calls == found.verdict.votes
 
@@ -409,7 +409,7 @@ def test_both_orders_are_one_vote():
         calls.append((first, second))
         return first if {first, second} == {"ann", "bob"} else min(first, second)
 
-    study = new_study(max_votes=30)
+    study = new_study(max_votes=30, delta=1e-9)
     found = run(study, judge, position="both", workers=3)
     assert found.verdict.votes == 30
     assert found.costs.calls == len(calls) == 60
