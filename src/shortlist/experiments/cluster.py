@@ -32,10 +32,8 @@ def cluster(address: str) -> Iterator[Engine]:
             _knock(address)
             _check_keys(dask, address)
             client = dask.Client(address, timeout=REACH, set_as_default=False)
-        except BadExperiment:
-            raise
-        except Exception as reason:  # Dask makes what it will of whoever answers there
-            said = getattr(reason, "strerror", None) or next(iter(str(reason).splitlines()), "no answer")
+        except OSError as reason:
+            said = reason.strerror or next(iter(str(reason).splitlines()), "no answer")
             raise RunsFailed(f"no Dask scheduler at {address}: {said}; start one with: dask scheduler") from None
         try:
             _check_workers(client, address)

@@ -209,7 +209,8 @@ class Study:
 
     def void(self, judge: str) -> Verdict[str]:
         """Ask this judge nothing more, and take all their votes back as `undo` does, imported ones too. Questions that
-        they have not answered count as lost by both items. A verdict that was reached before stands."""
+        they have not answered count as lost by both items, or as skips where a loss has no limit. A verdict that was
+        reached before stands."""
 
         def decide() -> list[Record]:
             records = self._records
@@ -433,8 +434,9 @@ class Study:
 
     def _check_undo(self) -> None:
         if not self._desk.any_order:
-            name = self._desk.ahead.certificate.name
-            raise BadProblem(f"the {name} certificate cannot take votes back; rule='edges' can")
+            raise BadProblem(
+                "only rule='edges' with wins, losses and grades can take votes back, and this study is another"
+            )
 
     def _expired(self, now: float) -> list[Record]:
         leased = [turn.asked for turn in self._desk.turns.values() if turn.asked.lease is not None and not turn.closed]
