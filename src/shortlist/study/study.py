@@ -209,7 +209,7 @@ class Study:
 
     def void(self, judge: str) -> Verdict[str]:
         """Ask this judge nothing more, and take all their votes back as `undo` does, imported ones too. Questions that
-        they have not answered count as lost by both items, or as skips where a loss has no limit. A verdict that was
+        they have not answered count as lost by both items, or as skips where votes count in order. A verdict that was
         reached before stands."""
 
         def decide() -> list[Record]:
