@@ -8,11 +8,14 @@ from shortlist.certificates.glr import Glr
 from shortlist.dice import Dice
 from shortlist.errors import BadProblem
 from shortlist.facts import Facts
+from shortlist.families import BradleyTerry
 from shortlist.oracle import solve_oracle
 from shortlist.pairs import all_pairs, n_pairs, pair_ends
 from shortlist.problem import Problem
 from shortlist.rules.track_and_stop import Memory, TrackAndStop
 from shortlist.tally import Block, Vote, empty_tally
+
+from .test_oracle import value
 
 N, K = 4, 2
 SIZE = n_pairs(N)
@@ -21,6 +24,7 @@ FIRST, SECOND = all_pairs(N)
 WINS = 1 / (1 + np.exp(TRUTH[SECOND] - TRUTH[FIRST]))
 NOBODY = np.empty(0, dtype=np.int64)
 DICE = Dice((0,))
+NEVER = 1e9  # votes grow by this factor before the second check: a verdict would end the learning
 
 
 def counts(state):
@@ -28,7 +32,7 @@ def counts(state):
 
 
 def new(seed=0, delta=1e-9):
-    return loop.start(Problem(N, K, delta), TrackAndStop(), Glr(every=10.0), seed)
+    return loop.start(Problem(N, K, delta), TrackAndStop(), Glr(every=NEVER), seed)
 
 
 def test_every_pair_keeps_being_asked():
@@ -56,11 +60,14 @@ def test_every_pair_keeps_being_asked_in_blocks():
 
 def test_the_allocation_becomes_the_oracles():
     *_, state = lazy_run(300_000)
-    w_star = solve_oracle(TRUTH, K, rel_gap=0.01).weights
-    share = counts(state) / state.tally.votes
-    assert np.abs(share - w_star).sum() < 0.1
-    even = np.full(SIZE, 1 / SIZE)
-    assert np.abs(even - w_star).sum() > 0.3  # which asking evenly does not come near
+    assert not state.verdict.done
+    oracle = solve_oracle(TRUTH, K, rel_gap=0.001)
+    share, even = counts(state) / state.tally.votes, np.full(SIZE, 1 / SIZE)
+    assert np.abs(share - oracle.weights).sum() < 0.1
+    assert np.abs(even - oracle.weights).sum() > 0.3  # which asking evenly does not come near
+    promised = oracle.rate / (1 + TrackAndStop().gap)
+    assert value(BradleyTerry(), TRUTH, K, 10.0, share) > 0.98 * promised  # an estimate is not quite the truth
+    assert value(BradleyTerry(), TRUTH, K, 10.0, even) < 0.5 * promised
 
 
 def test_a_replay_asks_the_same():
