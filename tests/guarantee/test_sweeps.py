@@ -57,7 +57,7 @@ def test_the_bridge_is_as_short_as_it_should_be(name):
 
 
 def test_near_ties_hardly_ever_take_long():
-    """A proof is a random walk up to a level, so some run is always unlucky: one in 1,250 by docs/results.md."""
+    """A proof is a random walk up to a level, so some run is always unlucky: one in about 1,200 by docs/results.md."""
     found = simulate(NEAR_TIES, "bridge", 600, seed=4242, delta=0.01, growth=0.01, jobs=2)
     assert found.correct == 600
     assert np.count_nonzero(found.comparisons > 4_000) <= 3
