@@ -6,7 +6,9 @@ one thread of linear algebra.
 
 import argparse
 import json
+import math
 import platform
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -94,13 +96,12 @@ def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even:
 
 def ask_and_tell(method: Rule, theta: np.ndarray, k: int, votes: int, rounds: int, even: bool = False) -> Row:
     study = middle_of_a_study(method, theta, k, votes, even)
-    rng = np.random.default_rng(2)
-    place = {item: number for number, item in enumerate(study.items)}
+    judge, utility = random.Random(2), dict(zip(study.items, theta.tolist(), strict=True))
 
-    def one() -> None:
+    def one() -> None:  # the judge takes a microsecond
         question = study.ask()
-        eta = theta[place[question.first]] - theta[place[question.second]]
-        study.tell(question, float(rng.random() < 1 / (1 + np.exp(-eta))))
+        eta = utility[question.first] - utility[question.second]
+        study.tell(question, float(judge.random() < 1 / (1 + math.exp(-eta))))
 
     for _ in range(rounds):  # a live study has met its boundary pairs before
         one()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from shortlist.errors import BadFamily, BadOutcome
-from shortlist.pairs import Floats
+from shortlist.pairs import Floats, every
 
 MAX_DIFFERENCE = 1e12  # in units of sigma; beyond it sums of squares lose all digits
 
@@ -26,7 +26,10 @@ class Moments(NamedTuple):
 
 
 class Family(Protocol):
-    """p(y | eta) = exp(eta T(y) - A(eta) + B(y)), with A'' bounded by `variance_bound`."""
+    """p(y | eta) = exp(eta T(y) - A(eta) + B(y)), with A'' bounded by `variance_bound`.
+
+    Its functions work on arrays, and on plain numbers for one vote alone.
+    """
 
     @property
     def name(self) -> str: ...
@@ -154,8 +157,9 @@ class BradleyTerry:
         return 1.0 - outcome
 
     def check(self, outcome: Floats) -> None:
-        if outcome.size and not (outcome.min() >= 0.0 and outcome.max() <= 1.0):  # also true for NaN
-            bad = outcome[~((outcome >= 0.0) & (outcome <= 1.0))].flat[0]
+        fine = (outcome >= 0.0) & (outcome <= 1.0)  # False for NaN
+        if not every(fine):
+            bad = outcome[~fine].flat[0]
             raise BadOutcome(
                 f"outcome {bad} is not in [0, 1]; give 1 (first wins), 0 (second wins), 0.5 (tie) or a grade between"
             )
@@ -237,7 +241,7 @@ class Gaussian:
 
     def check(self, outcome: Floats) -> None:
         fine = np.abs(outcome) <= MAX_DIFFERENCE * self.sigma  # False for NaN
-        if not np.all(fine):
+        if not every(fine):
             raise BadOutcome(f"outcome {outcome[~fine].flat[0]} is no sensible number; give the measured difference")
 
     def margin(self, tolerance: float) -> float:

@@ -4,6 +4,8 @@ For every ordered pair (x, y) that was asked there is an account. Before each vo
 believed better, and its wealth is multiplied by a factor whose expectation is at most 1 unless x really is. The bet is
 fixed when the question is asked, so the order in which answers come back does not matter.
 
+A block may also be one vote in plain numbers; arrays of length one would cost several times as much.
+
 With k > n/2 the ledger looks for the n-k worst: it sees every vote from the other side, and `k` is the smaller number.
 """
 
@@ -11,12 +13,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shortlist.belief import Belief, nothing_known, refine
-from shortlist.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
+from shortlist.pairs import Flags, Floats, Ints, every, node_sums, pair_ends, pair_numbers
 from shortlist.problem import Problem
 from shortlist.tally import Block
 
@@ -99,12 +101,10 @@ class Ledger:
 
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
-        numbers = pair_numbers(self.problem.n, first, second)
+        slots, known = self._find(pair_numbers(self.problem.n, first, second))
         if not len(self.pairs):
-            return np.zeros((*numbers.shape, self.table.shape[1]))
-        slots = self.pairs.searchsorted(numbers)
-        known = self.pairs.take(slots, mode="clip") == numbers
-        return np.where(known[..., None], self.table.take(slots, axis=0, mode="clip"), 0.0)
+            return np.zeros((*slots.shape, self.table.shape[1]))
+        return (self.table.take(slots, axis=0, mode="clip").T * known.T).T
 
     def wealth(self, source: Ints, target: Ints, tolerant: bool = False) -> Floats:
         """Log wealth of accounts, 0 where nothing was bet."""
@@ -120,15 +120,12 @@ class Ledger:
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
         family, belief = self.problem.family, self.belief
-        turned = first > second
-        low, high = np.where(turned, second, first), np.where(turned, first, second)
-        eta = belief.theta[low] - belief.theta[high]
+        eta = belief.theta[first] - belief.theta[second]
         if damped:
-            eta = family.damp(eta, belief.spread(low, high))
-        rows = self.look_up(low, high)
-        mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
-        expected = family.natural(mean)
-        return np.where(turned, -expected, expected)
+            eta = family.damp(eta, belief.spread(first, second))
+        side, rows = _side(first > second), self.look_up(first, second)
+        mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(side * eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
+        return side * family.natural(mean)
 
     def bets(self, first: Ints, second: Ints) -> Floats:
         """What to expect of the next votes, seen from their first items: to be fixed before the outcome is known."""
@@ -138,7 +135,7 @@ class Ledger:
     def add(self, block: Block, bets: Floats, out: tuple[Block, Floats] | None = None) -> "Ledger":
         """After more votes, with the bets that stood when they were asked; `out` are questions not answered yet."""
         rows = self._rows(block, bets)
-        ledger, slots = self._with_rows(block, rows, float(block.counts.sum()))
+        ledger, slots = self._with_rows(block, rows, block.votes)
         ledger._mark(slots, block, out)
         return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
 
@@ -146,7 +143,7 @@ class Ledger:
         """After an undo: the support these votes gave is gone, their opposition stays, so a look cannot help."""
         rows = self._rows(block, bets)
         rows[:, AHEAD:] = np.maximum(rows[:, AHEAD:], 0.0)
-        ledger, _ = self._with_rows(block, -rows, -float(block.counts.sum()))
+        ledger, _ = self._with_rows(block, -rows, -block.votes)
         touched = np.concatenate([block.first, block.second])  # marks against these items may rest on these votes
         low, high = ledger.ends
         ledger.table[np.isin(high, touched), PROVED_AHEAD] = 0.0
@@ -178,60 +175,67 @@ class Ledger:
         """What each row of the block adds to its pair's row of the table."""
         family = self.problem.family
         turned = (block.first > block.second) != self.flipped
-        outcome = np.where(turned, family.flip(block.outcome), block.outcome)
-        bet = (1 - 2 * turned) * bets
-        rows = np.zeros((len(bets), self.table.shape[1]))
-        rows[:, WEIGHT], rows[:, SUM] = family.decisive(outcome)
-        ahead = bet > 0
-        gain = family.log_factor(np.abs(bet), 0.0, np.where(ahead, outcome, family.flip(outcome)))
-        rows[:, AHEAD] = gain * ahead  # only the side that is believed better bets
-        rows[:, BEHIND] = gain - rows[:, AHEAD]
+        bet, other = _side(turned) * bets, family.flip(block.outcome)
+        outcome = _pick(turned, other, block.outcome)
+        rows = np.zeros((*bet.shape, self.table.shape[1]))
+        rows[..., WEIGHT], rows[..., SUM] = family.decisive(outcome)
+        gain = family.log_factor(np.abs(bet), 0.0, _pick(bets > 0, block.outcome, other))
+        rows[..., AHEAD] = gain * (bet > 0)  # only the side that is believed better bets
+        rows[..., BEHIND] = gain - rows[..., AHEAD]
         if self.problem.tolerance:
             null = -self.problem.margin
-            rows[:, AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
-            rows[:, BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
-        return rows * block.counts[:, None]
+            rows[..., AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
+            rows[..., BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
+        return (rows.T * block.counts).T
 
     def _with_rows(self, block: Block, rows: Floats, votes: float) -> tuple["Ledger", Ints]:
         """With the rows added to their pairs, and where those are in the table."""
         ledger, slots = self._with_pairs(pair_numbers(self.problem.n, block.first, block.second))
-        touched = slots if len(slots) == 1 else np.unique(slots)
+        touched = np.unique(slots) if slots.ndim else slots
         table, inflow = ledger.table.copy(), self.inflow.copy()
         before = _with_cash(table[touched, AHEAD : BEHIND + 1])
-        np.add.at(table, slots, rows)
+        _pile(table, slots, rows)
         change = _with_cash(table[touched, AHEAD : BEHIND + 1]) - before
         low, high = ledger.ends
-        np.add.at(inflow, high[touched], change[:, 0])
-        np.add.at(inflow, low[touched], change[:, 1])
-        heir = Ledger(self.problem, ledger.pairs, table, inflow, self.belief, self.votes + votes, self.believed)
-        heir.__dict__["ends"] = ledger.ends
-        if "proved" in self.__dict__:
-            heir.__dict__["proved"] = self.proved
+        _pile(inflow, high[touched], change[..., 0])
+        _pile(inflow, low[touched], change[..., 1])
+        heir: Ledger = object.__new__(Ledger)  # made at every vote: with what is cached, and quicker than `replace`
+        heir.__dict__.update(ledger.__dict__, table=table, inflow=inflow, votes=self.votes + votes)
         return heir, slots
 
     def _with_pairs(self, numbers: Ints) -> tuple["Ledger", Ints]:
         """With a row for each of these pairs, and where those are."""
-        slots = self.pairs.searchsorted(numbers)
-        if len(self.pairs) and bool((self.pairs.take(slots, mode="clip") == numbers).all()):
+        slots, known = self._find(numbers)
+        if every(known):
             return self, slots
         pairs = np.union1d(self.pairs, numbers)
         table = np.zeros((len(pairs), self.table.shape[1]))
         table[pairs.searchsorted(self.pairs)] = self.table
         return replace(self, pairs=pairs, table=table), pairs.searchsorted(numbers)
 
+    def _find(self, numbers: Ints) -> tuple[Ints, Flags]:
+        """Where pairs are in the table, or would be, and which of them are there."""
+        slots = self.pairs.searchsorted(numbers)
+        if not len(self.pairs):
+            return slots, np.zeros(slots.shape, dtype=np.bool_)
+        return slots, self.pairs.take(slots, mode="clip") == numbers
+
     def _mark(self, slots: Ints, block: Block, out: tuple[Block, Floats] | None) -> None:
         """Mark accounts of the block's pairs, in a table that nobody else has yet, that are now enough by themselves,
         whatever is out."""
         enough = self.level(self.problem.delta)
+        if every((self.table[slots, AHEAD] < enough) & (self.table[slots, BEHIND] < enough)):
+            return  # almost always
         rows = self.table[slots, AHEAD : PROVED_BEHIND + 1]
-        if not len(rows) or rows[:, :2].max() < enough or not ((rows[:, :2] >= enough) > rows[:, 2:]).any():
+        if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
             return
         sure = self if out is None else self.doubting(*out)
         wealth = _with_cash(sure.look_up(block.first, block.second))
         losses = sure.accounts().losses(self.problem.n)
         low, high = (ends[slots] for ends in self.ends)
         for column, mark, target in ((AHEAD, PROVED_AHEAD, high), (BEHIND, PROVED_BEHIND, low)):
-            self.table[slots[wealth[:, column] - losses[target] >= enough], mark] = 1.0
+            proved = wealth[..., column] - losses[target] >= enough
+            self.table[slots, mark] = np.maximum(self.table[slots, mark], proved)
         self.__dict__.pop("proved", None)
 
 
@@ -245,6 +249,25 @@ def in_parts(votes: Block, known: float = 0.0) -> Iterator[Block]:
         end = begin + 1 + int(REFRESH * (known + begin))
         yield votes.part(begin, end)
         begin = end
+
+
+def _pile(values: Floats, places: Ints, more: Floats) -> None:
+    """Add to the values at these places, to each as often as it is named."""
+    if places.ndim:
+        np.add.at(values, places, more)
+    else:
+        values[places] += more
+
+
+def _pick(which: Flags, yes: Floats, no: Floats) -> Floats:
+    """np.where, and quick for a single choice."""
+    return np.where(which, yes, no) if isinstance(which, np.ndarray) else yes if which else no
+
+
+def _side(turned: Any) -> Floats:
+    """-1 where a pair is seen from its other item, else 1."""
+    side: Floats = 1.0 - 2.0 * turned
+    return side
 
 
 def _with_cash(bet: Floats) -> Floats:

@@ -115,6 +115,12 @@ def bets(state: State, first: Ints, second: Ints) -> Floats:
     return np.zeros(len(first)) if state.facts.ledger is None else state.facts.ledger.bets(first, second)
 
 
+def bet(state: State, first: int, second: int) -> float:
+    """The same for one vote."""
+    pair: tuple[Any, Any] = first, second
+    return 0.0 if state.facts.ledger is None else float(state.facts.ledger.bets(*pair))
+
+
 def tell(state: State, vote: Vote, out: Questions | None = None) -> State:
     """The state after one more vote. A verdict once reached stays."""
     if state.verdict.done:
@@ -124,10 +130,12 @@ def tell(state: State, vote: Vote, out: Questions | None = None) -> State:
 
 def tell_block(state: State, block: Block, out: Questions | None = None) -> State:
     """The state after a block of votes, learned from as if the estimate had stood still meanwhile."""
+    if state.verdict.done:
+        return state
     tally, ledger = state.tally.add_block(state.problem.family, block), state.facts.ledger
     if ledger is not None:
         ledger = ledger.add(block, ledger.bets(block.first, block.second), out)
-    return _round(state, Facts(tally, state.facts.mle, ledger), round(float(block.counts.sum())), out)
+    return _round(state, Facts(tally, state.facts.mle, ledger), round(block.votes), out)
 
 
 def withdraw(state: State, votes: Sequence[Vote], out: Questions | None = None) -> State:
@@ -183,10 +191,18 @@ def _as_block(votes: Sequence[Vote]) -> tuple[Block, Floats]:
     return Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes))), values[:, 1]
 
 
+def _as_plain(vote: Vote) -> tuple[Block, Floats]:
+    """One vote as a block of plain numbers in place of arrays: much quicker."""
+    first: Any = vote.first
+    second: Any = vote.second
+    outcome, count, bet = np.array((vote.outcome, 1.0, vote.bet))
+    return Block(first, second, outcome, count), bet
+
+
 def _add(state: State, vote: Vote, out: Questions | None = None) -> Facts:
     facts, ledger = state.facts, state.facts.ledger
     if ledger is not None:
-        ledger = ledger.add(*_as_block([vote]), out)
+        ledger = ledger.add(*_as_plain(vote), out)
     return Facts(facts.tally.add(state.problem.family, vote), facts.mle, ledger)
 
 

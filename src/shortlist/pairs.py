@@ -30,7 +30,9 @@ def pair_number(n: int, i: int, j: int) -> int:
 
 
 def pair_numbers(n: int, first: Ints, second: Ints) -> Ints:
-    """`pair_number` for arrays."""
+    """`pair_number` for arrays, or for two plain numbers."""
+    if isinstance(first, int):
+        return pair_number(n, first, second)
     numbers: Ints = _before_rows(n)[np.minimum(first, second)] + np.maximum(first, second)
     return numbers
 
@@ -69,6 +71,11 @@ def all_pairs(n: int) -> tuple[Ints, Ints]:
 def node_sums(places: Ints, values: Floats, size: int) -> Floats:
     """sums[p] = sum of the values at place p."""
     return np.bincount(places, values, size).astype(np.float64, copy=False)
+
+
+def every(flags: Flags) -> bool:
+    """np.all, and quick for a single one."""
+    return bool(flags.all() if flags.ndim else flags)
 
 
 def edge_codes(n: int, first: Ints, second: Ints) -> Ints:

@@ -21,7 +21,7 @@ from shortlist.certificates import CERTIFICATES
 from shortlist.checks import real, whole
 from shortlist.errors import BadInstance, BadProblem
 from shortlist.instances import Instance, World
-from shortlist.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends
+from shortlist.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends, pair_items
 from shortlist.problem import Problem
 from shortlist.rules import RULES, default_rule
 from shortlist.rules.known import OnlineOracle, Oracle
@@ -299,10 +299,9 @@ def _baseline_end(cell: _Cell, stage: _Stage) -> _End:
 def _advance(state: loop.State, world: World, growth: float, rng: np.random.Generator) -> loop.State:
     family = state.problem.family
     if growth == 0:
-        first, second = (end[None] for end in pair_ends(state.problem.n, np.asarray(loop.ask(state))))
-        block, bet = world.votes(rng, family, first, second, np.ones(1)), loop.bets(state, first, second)
-        outcome = float(block.outcome @ block.counts)
-        return loop.tell(state, Vote(int(first[0]), int(second[0]), outcome, float(bet[0])))
+        i, j = pair_items(state.problem.n, loop.ask(state))
+        block = world.votes(rng, family, np.array([i]), np.array([j]), np.ones(1))
+        return loop.tell(state, Vote(i, j, float(block.outcome @ block.counts), loop.bet(state, i, j)))
     votes = round(state.tally.votes)
     size = max(1, int(growth * votes))
     if state.problem.max_votes is not None:

@@ -5,7 +5,7 @@ A tally is a value: adding to it gives a new one. It holds only pairs that have 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +43,10 @@ class Block(NamedTuple):
     second: Ints
     outcome: Floats
     counts: Floats
+
+    @property
+    def votes(self) -> float:
+        return float(self.counts.sum() if self.counts.ndim else self.counts)
 
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""
@@ -89,8 +93,9 @@ class Tally:
         count, labels = components(self.n, self.first, self.second)
         return None if count == 1 else labels
 
-    def _heir(self, tally: "Tally") -> "Tally":
-        """Hand on what stays true: more votes never disconnect a graph, and on old pairs add no edges."""
+    def _heir(self, tally: "Tally", votes: float) -> "Tally":
+        """Hand on what is known: more votes never disconnect a graph, and on old pairs add no edges."""
+        tally.__dict__["votes"] = self.votes + votes
         if self.__dict__.get("groups", ...) is None:
             tally.__dict__["groups"] = None
         if tally.pairs is self.pairs and "edges" in self.__dict__:
@@ -100,9 +105,9 @@ class Tally:
     def add(self, family: Family, vote: Vote, count: float = 1.0) -> "Tally":
         """The tally after one more vote, or with count=-1 without one that it has."""
         i, j = min(vote.first, vote.second), max(vote.first, vote.second)
-        outcome = np.float64(vote.outcome)
-        seen_from_i = outcome if vote.first == i else family.flip(np.asarray(outcome))
-        return self._add_one(i, j, count, count * float(family.statistic(np.asarray(seen_from_i))))
+        outcome: Any = vote.outcome  # a plain number will do for an array
+        seen_from_i = outcome if vote.first == i else family.flip(outcome)
+        return self._add_one(i, j, count, count * float(family.statistic(seen_from_i)))
 
     def add_block(self, family: Family, block: Block) -> "Tally":
         """The tally after many votes at once."""
@@ -126,7 +131,7 @@ class Tally:
         new_counts, new_sums = here.counts.copy(), here.sums.copy()
         new_counts[slots] += counts
         new_sums[slots] += sums
-        return self._heir(replace(here, counts=new_counts, sums=new_sums))
+        return self._heir(replace(here, counts=new_counts, sums=new_sums), float(counts.sum()))
 
     def _add_one(self, i: int, j: int, count: float, total: float) -> "Tally":
         pair = pair_number(self.n, i, j)
@@ -135,7 +140,9 @@ class Tally:
             counts, sums = self.counts.copy(), self.sums.copy()
             counts[slot] += count
             sums[slot] += total
-            return self._heir(Tally(self.n, self.pairs, self.first, self.second, counts, sums))
+            tally: Tally = object.__new__(Tally)  # made at every vote: with what is cached, and quicker than `replace`
+            tally.__dict__.update(self.__dict__, counts=counts, sums=sums, votes=self.votes + count)
+            return tally
         return self._heir(
             Tally(
                 self.n,
@@ -144,7 +151,8 @@ class Tally:
                 np.insert(self.second, slot, j),
                 np.insert(self.counts, slot, count),
                 np.insert(self.sums, slot, total),
-            )
+            ),
+            count,
         )
 
 

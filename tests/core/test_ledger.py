@@ -11,8 +11,19 @@ from scipy.special import expit, logsumexp
 from shortlist import loop
 from shortlist.certificates.edges import Edges
 from shortlist.certificates.grid import ETAS, grid_accounts
-from shortlist.families import Gaussian
-from shortlist.ledger import AHEAD, AHEAD_EPS, BEHIND, BEHIND_EPS, CASH, SUM, WEIGHT, empty_ledger
+from shortlist.families import BradleyTerry, Gaussian
+from shortlist.ledger import (
+    AHEAD,
+    AHEAD_EPS,
+    BEHIND,
+    BEHIND_EPS,
+    CASH,
+    PROVED_AHEAD,
+    PROVED_BEHIND,
+    SUM,
+    WEIGHT,
+    empty_ledger,
+)
 from shortlist.pairs import node_sums
 from shortlist.problem import Problem
 from shortlist.rules.uniform import Uniform
@@ -81,6 +92,29 @@ def test_wealth_is_the_product_of_the_factors(k, tolerance):
     assert np.array_equal(accounts.wealth, ledger.wealth(accounts.source, accounts.target))
     assert np.allclose(ledger.inflow, node_sums(accounts.target, accounts.wealth, N))
     assert np.all(accounts.wealth >= math.log(CASH))
+
+
+@pytest.mark.parametrize("family", [BradleyTerry(), Gaussian(0.7)], ids=["bradley-terry", "gaussian"])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+@pytest.mark.parametrize("k", [2, 4], ids=["top", "flipped"])
+def test_plain_numbers_say_what_arrays_of_one_do(k, tolerance, family):
+    problem = Problem(N, k, 0.5, family, tolerance=tolerance)
+    arrays = numbers = empty_ledger(problem)
+    rng = np.random.default_rng(6)
+    out = random_block(rng, 1) if family.win else None
+    for _ in range(400):
+        block, _ = random_block(rng, 1)
+        if rng.random() < 0.7:  # the lower item wins more often than not
+            won = np.ones(1)
+            block = block._replace(outcome=np.where(block.first < block.second, won, family.flip(won)))
+        plain = Block(*(column.tolist()[0] for column in block[:2]), *(column[0] for column in block[2:]))
+        bets, bet = arrays.bets(block.first, block.second), numbers.bets(plain.first, plain.second)
+        assert bets.tolist() == [bet]
+        arrays, numbers = arrays.add(block, bets, out), numbers.add(plain, bet, out)
+        assert np.array_equal(arrays.table, numbers.table)
+        assert np.array_equal(arrays.inflow, numbers.inflow)
+    assert arrays.pairs.tolist() == numbers.pairs.tolist()
+    assert numbers.table[:, PROVED_AHEAD : PROVED_BEHIND + 1].any()
 
 
 def test_the_order_of_answers_does_not_matter_given_the_bets():

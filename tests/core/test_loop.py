@@ -15,7 +15,7 @@ from shortlist.pairs import pair_ends
 from shortlist.problem import Problem
 from shortlist.rules.oracle_tracking import OracleTracking
 from shortlist.rules.uniform import Uniform
-from shortlist.tally import Vote
+from shortlist.tally import Block, Vote
 
 THETA = np.array([1.2, 0.5, 0.0, -0.6, -1.1])
 
@@ -105,6 +105,7 @@ def test_a_verdict_once_reached_stays():
     assert state.verdict.done
     assert state.verdict.top == (0,)
     assert loop.tell(state, Vote(1, 0, 1.0)) is state
+    assert loop.tell_block(state, Block(np.array([1]), np.array([0]), np.ones(1), np.ones(1))) is state
 
 
 def test_a_budget_ends_with_what_is_proved_and_no_more():

@@ -20,7 +20,7 @@ from shortlist.experiments.sweep import LOWER_BOUND, W_STAR, Cell
 from shortlist.instances import Instance, World
 from shortlist.io.instances import make_instance
 from shortlist.oracle import Oracle, solve_oracle
-from shortlist.pairs import n_pairs, pair_ends
+from shortlist.pairs import n_pairs, pair_items
 from shortlist.problem import Problem
 from shortlist.rules import RULES, default_rule
 from shortlist.rules.oracle_tracking import OracleTracking
@@ -96,11 +96,11 @@ def _milliseconds(definition: Definition, number: int) -> dict[str, Any]:
 
 def _vote(state: loop.State, world: World, pair: int, rng: np.random.Generator) -> tuple[Vote, float]:
     """A vote on the pair with what is bet on it, and the seconds that the judge took."""
-    first, second = (end[None] for end in pair_ends(state.problem.n, np.asarray(pair)))
-    bet = float(loop.bets(state, first, second)[0])
+    i, j = pair_items(state.problem.n, pair)
+    bet = loop.bet(state, i, j)
     began = time.perf_counter()
-    block = world.votes(rng, state.problem.family, first, second, np.ones(1))
-    vote = Vote(int(first[0]), int(second[0]), float(block.outcome @ block.counts), bet)
+    block = world.votes(rng, state.problem.family, np.array([i]), np.array([j]), np.ones(1))
+    vote = Vote(i, j, float(block.outcome @ block.counts), bet)
     return vote, time.perf_counter() - began
 
 

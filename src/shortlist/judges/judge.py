@@ -104,7 +104,7 @@ def outcome_of(asked: Asked, answer: Any, family: Family) -> float:
         number = np.empty(0)
     if answer is None or number.ndim != 0:
         raise BadOutcome("that is no answer; give an item's name, 'tie', a number or a Skip")
-    family.check(number.reshape(1))
+    family.check(number)
     return float(number)
 
 

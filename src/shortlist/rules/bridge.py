@@ -46,8 +46,8 @@ class Bridge:
             return np.array([pair_number(facts.tally.n, *plan.line)]), np.array([float(size)])
         if size == 1:
             ladder = _chances(plan, out).cumsum() if len(out) else memory.ladder
-            slot = int(np.searchsorted(ladder, dice.share() * ladder[-1], side="right"))
-            return plan.pairs[[min(slot, len(ladder) - 1)]], np.ones(1)
+            slot = min(int(ladder.searchsorted(dice.share() * ladder[-1], side="right")), len(ladder) - 1)
+            return plan.pairs[slot : slot + 1], np.array([1.0])
         chances = _chances(plan, out)
         counts = dice.generator().multinomial(size, chances / chances.sum())
         asked = np.flatnonzero(counts)

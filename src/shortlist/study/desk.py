@@ -12,8 +12,6 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from shortlist import loop
 from shortlist.dice import draw_number
 from shortlist.errors import NothingToAsk
@@ -82,8 +80,7 @@ def next_question(
     i, j = pair_items(problem.n, loop.ask(state, [*waiting, *desk.skipped], avoid) if pair is None else pair)
     if draw_number(2, "side", state.seed, desk.n_asked):
         i, j = j, i
-    bet = float(loop.bets(state, np.array([i]), np.array([j]))[0])
-    return Asked(desk.n_asked, i, j, bet, judge, None, lease)
+    return Asked(desk.n_asked, i, j, loop.bet(state, i, j), judge, None, lease)
 
 
 def apply_all(desk: Desk, records: Iterable[Record]) -> Desk:
@@ -187,11 +184,11 @@ def _paused(record: Paused, desk: Desk) -> Desk:
     return desk._replace(paused=record.paused)
 
 
-def waiting(desk: Desk, but: int | None = None) -> Questions | None:
+def waiting(desk: Desk) -> Questions | None:
     """What is out, for a certificate that counts it as lost."""
     if not desk.any_order:
         return None
-    return loop.questions_out([_turn_vote(turn) for turn in desk.turns.values() if turn.asked.question != but])
+    return loop.questions_out([_turn_vote(turn) for turn in desk.turns.values()])
 
 
 def _close(desk: Desk, turn: Turn) -> Desk:
@@ -208,11 +205,11 @@ def _close(desk: Desk, turn: Turn) -> Desk:
 
 
 def _close_now(desk: Desk, turn: Turn) -> Desk:
-    number = turn.asked.question
-    out, left = waiting(desk, but=number), {key: other for key, other in desk.turns.items() if key != number}
+    desk = desk._replace(turns={key: other for key, other in desk.turns.items() if key != turn.asked.question})
+    out = waiting(desk)
     with nullcontext() if desk.ahead.facts.mle is None else one_thread():
         state = loop.check(desk.ahead, out) if turn.outcome is None else loop.tell(desk.ahead, _turn_vote(turn), out)
-    return desk._replace(settled=state, ahead=state, turns=left)
+    return desk._replace(settled=state, ahead=state)
 
 
 def _look_ahead(desk: Desk) -> Desk:

@@ -60,7 +60,7 @@ def outcome_told(family: Family, question: Question, outcome: Any, winner: str |
         raise BadOutcome(f"outcome {outcome!r} is no number; give one, 'tie', or winner=") from None
     if number.ndim != 0:
         raise BadOutcome(f"outcome {outcome!r} is not a single number; answer one question at a time")
-    family.check(number.reshape(1))
+    family.check(number)
     return float(number)
 
 
