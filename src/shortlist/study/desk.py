@@ -215,7 +215,7 @@ def _close_now(desk: Desk, turn: Turn) -> Desk:
 def _look_ahead(desk: Desk) -> Desk:
     """With the answers that came out of turn, for choosing questions."""
     votes = [_turn_vote(turn) for turn in desk.turns.values() if turn.outcome is not None]
-    with one_thread():
+    with one_thread() if votes else nullcontext():
         return desk._replace(ahead=loop.look_ahead(desk.settled, votes))
 
 
