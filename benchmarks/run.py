@@ -90,7 +90,7 @@ def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even:
             state = state._replace(facts=Facts(tally, fit(family, tally, problem.bound)))
         else:
             state = loop.tell_block(state, block)
-    study._desk = study._desk._replace(settled=state, ahead=state)
+    study._journal.desk = study._desk._replace(settled=state, ahead=state)
     return study
 
 
@@ -98,7 +98,7 @@ def ask_and_tell(method: Rule, theta: np.ndarray, k: int, votes: int, rounds: in
     study = middle_of_a_study(method, theta, k, votes, even)
     judge, utility = random.Random(2), dict(zip(study.items, theta.tolist(), strict=True))
 
-    def one() -> None:  # the judge takes a microsecond
+    def one() -> None:  # with a judge in plain numbers, which costs next to nothing
         question = study.ask()
         eta = utility[question.first] - utility[question.second]
         study.tell(question, float(judge.random() < 1 / (1 + math.exp(-eta))))

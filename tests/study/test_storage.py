@@ -29,7 +29,7 @@ from shortlist.errors import (
     VoidJudge,
 )
 from shortlist.rules.oracle_tracking import OracleTracking
-from shortlist.study import study as study_module
+from shortlist.study import journal
 from shortlist.study.codec import decode, encode
 from shortlist.study.engine import connect
 from shortlist.study.records import Asked, Cast, Imported, Late, Paused, Skipped, TakenBack, TakenOver, Told, dump, load
@@ -66,7 +66,7 @@ def play(study, votes):
 
 
 def as_bytes(study):
-    return encode(study._desk, study._known)
+    return encode(study._desk, study._journal.known)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
@@ -145,7 +145,7 @@ def test_a_stored_study_asks_what_one_in_memory_asks(storage):
                                      {"tolerance": 0.05}, {"k": 3}], ids=str)  # fmt: skip
 @pytest.mark.parametrize("every", [7, 10**9], ids=["snapshots", "no snapshots"])
 def test_a_resumed_study_is_the_same_bit_for_bit(sqlite_url, options, every, monkeypatch):
-    monkeypatch.setattr(study_module, "SNAPSHOT", every)
+    monkeypatch.setattr(journal, "SNAPSHOT", every)
     study = new_study(sqlite_url, delta=1e-4, **options)
     for _ in range(4):
         play(study, 9)
@@ -161,13 +161,13 @@ def test_a_resumed_study_is_the_same_bit_for_bit(sqlite_url, options, every, mon
 
 
 def test_a_snapshot_that_cannot_be_read_is_left_alone(sqlite_url, monkeypatch):
-    monkeypatch.setattr(study_module, "SNAPSHOT", 10)
+    monkeypatch.setattr(journal, "SNAPSHOT", 10)
     study = new_study(sqlite_url)
     play(study, 12)
     database = Database(sqlite_url)
     for data in (b"", b"nonsense", encode({"no": "desk"}, [])[:-20]):
         database.save_snapshot("demo", Snapshot(database.snapshot("demo").number + 1, data))
-        assert decode(data, study._known) is None
+        assert decode(data, study._journal.known) is None
         assert as_bytes(load_study("demo", database)) == as_bytes(study)
     database.close()
 

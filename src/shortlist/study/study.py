@@ -1,13 +1,12 @@
 """A study: ask, tell, verdict. Whatever happens becomes a record (records.py) in a storage, and where the study stands
 is the fold of its records (desk.py). Several processes may work on one study: each reads what the others added before
-it adds something itself.
+it adds something itself (journal.py).
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal, overload
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal, overload
 
 from shortlist import loop
 from shortlist.certificates.posterior import chances
@@ -30,9 +29,9 @@ from shortlist.errors import (
 from shortlist.problem import Problem
 from shortlist.rules.rule import Rule
 from shortlist.study.advice import advise
-from shortlist.study.codec import decode, encode
 from shortlist.study.desk import Desk, apply, apply_all, empty_desk, imported_casts, next_question, waiting
 from shortlist.study.history import Row, answers, casts, question_of, votes_that_count
+from shortlist.study.journal import Journal
 from shortlist.study.questions import Answer, Pair, Pairs, Question, as_outcomes, check_pairs, outcome_told, question_id
 from shortlist.study.records import (
     EXPIRED,
@@ -48,11 +47,10 @@ from shortlist.study.records import (
     TakenOver,
     Told,
 )
-from shortlist.study.storage import Entry, Memory, Snapshot, Storage, Writer
+from shortlist.study.storage import Entry, Memory, Storage
 from shortlist.tally import Tally
 from shortlist.threads import one_thread
 
-SNAPSHOT = 1000  # records and votes to fold before a snapshot pays
 IMPORT = 1000  # votes in one record
 
 
@@ -76,21 +74,9 @@ class Study:
         if storage is None:
             storage = Memory()
             storage.create(name, "")
-        self._storage: Storage = storage
-        self._start = self._desk = empty_desk(loop.start(problem, rule, certificate, seed))
-        self._read = 0
-        self._known = [problem, problem.family, rule, certificate]
+        start = empty_desk(loop.start(problem, rule, certificate, seed))
+        self._journal = Journal(storage, name, start, [problem, problem.family, rule, certificate])
         self._named: tuple[Verdict[int], Verdict[str]] | None = None
-        self._saved = 0
-        self._writer: Writer | None = None
-        self._lock = threading.RLock()  # one thread of this process at a time; the storage's lock is for all
-        self._resume()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
 
     def __repr__(self) -> str:
         return f"<Study of {len(self.items)} items, {len(self.out)} questions out. {self.verdict}>"
@@ -142,7 +128,7 @@ class Study:
                 desk = apply(asked[-1], desk)
             return [*expired, *asked], desk
 
-        self._write(decide)
+        self._journal.write(decide)
         if not asked:
             raise StudyDone(str(self.verdict.reason))
         questions = [self._question(record) for record in asked]
@@ -157,7 +143,7 @@ class Study:
             taken[:] = [asked for asked in self._desk.out if asked.judge == judge and is_free(asked.run)]
             return [TakenOver(asked.question, run) for asked in taken]
 
-        self._add(decide)
+        self._journal.add(decide)
         return [self._question(asked) for asked in taken]
 
     def tell(
@@ -174,7 +160,7 @@ class Study:
             value = outcome_told(self.problem.family, there, outcome, winner)
             return [Told(number, value)] if self.is_out(number) else [self._late(number, value)]
 
-        if isinstance(self._add(decide)[0], Late):
+        if isinstance(self._journal.add(decide)[0], Late):
             raise LateAnswer(number)
         return self.verdict
 
@@ -189,7 +175,7 @@ class Study:
                 raise AlreadyAnswered(number)
             return [Skipped(number, reason)]
 
-        self._add(decide)
+        self._journal.add(decide)
         return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
@@ -204,7 +190,7 @@ class Study:
             self._check_undo()
             return [TakenBack((cast,))]
 
-        self._add(decide)
+        self._journal.add(decide)
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
@@ -213,15 +199,15 @@ class Study:
         reached before stands."""
 
         def decide() -> list[Record]:
-            records = self._records
+            records = self._journal.records
             told = [cast for cast in casts(records, judge).values() if cast is not None]
-            imported = () if judge in self._desk.voided else imported_casts(self._start, records, judge)
+            imported = () if judge in self._desk.voided else imported_casts(self._journal.start, records, judge)
             if told or imported:
                 self._check_undo()
             open_ones = [Skipped(asked.question, VOIDED) for asked in self._desk.out if asked.judge == judge]
             return [TakenBack((*told, *imported), judge), *open_ones]
 
-        self._add(decide)
+        self._journal.add(decide)
         return self.verdict
 
     def import_votes(
@@ -246,17 +232,17 @@ class Study:
                 raise BadProblem("questions are out, and this study counts votes in order; answer or skip them first")
             return [votes.part(begin, begin + IMPORT) for begin in range(0, len(values), IMPORT)]
 
-        self._add(decide)
+        self._journal.add(decide)
         return self.verdict
 
     def pause(self, paused: bool = True) -> None:
         """Give out no more questions; answers to those that are out still count. pause(False) opens it again."""
-        self._add(lambda: [Paused(paused)] if paused != self._desk.paused else [])
+        self._journal.add(lambda: [Paused(paused)] if paused != self._desk.paused else [])
 
     @property
     def storage(self) -> Storage:
         """Where its records are."""
-        return self._storage
+        return self._journal.storage
 
     @property
     def method(self) -> Rule:
@@ -274,8 +260,7 @@ class Study:
 
     def refresh(self) -> Verdict[str]:
         """Read what other processes have added."""
-        with self._lock:
-            self._fold(self._storage.since(self.name, self._read))
+        self._journal.refresh()
         return self.verdict
 
     @property
@@ -323,12 +308,12 @@ class Study:
     def votes(self) -> list[Row]:
         """All votes that were not taken back, imported ones and those after the verdict too: first, second, outcome and
         judge, in the order they came in."""
-        return votes_that_count(self._records, self.items)
+        return votes_that_count(self._journal.records, self.items)
 
     @property
     def n_taken_back(self) -> int:
         """How many votes are not among `votes` because they were taken back."""
-        return sum(len(record.votes) for record in self._records if isinstance(record, TakenBack))
+        return sum(len(record.votes) for record in self._journal.records if isinstance(record, TakenBack))
 
     @property
     def out(self) -> list[Question]:
@@ -347,73 +332,21 @@ class Study:
     @property
     def entries(self) -> list[Entry]:
         """All records, with the times they were added."""
-        return self._storage.since(self.name, 0)
+        return self._journal.entries
 
     @property
     def history(self) -> list[Answer]:
         """All questions in the order asked, with what became of them."""
-        return answers(self._records, self.items)
+        return answers(self._journal.records, self.items)
 
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
+    def at_once(self) -> AbstractContextManager[None]:
         """What is asked and told inside is one write to the storage, with its lock held: all of it happens or
         nothing. Keep it short, and open no other transaction inside."""
-        with self._lock:
-            if self._writer is not None:
-                yield
-                return
-            known = self._desk, self._read
-            try:
-                with self._storage.writing(self.name) as self._writer:
-                    self._fold(self._writer.since(self._read))
-                    known = self._desk, self._read
-                    yield
-            except BaseException:
-                self._desk, self._read = known
-                raise
-            finally:
-                self._writer = None
-            self._save_snapshot()
-
-    def _write(self, decide: Callable[[Desk], tuple[Sequence[Record], Desk]]) -> Sequence[Record]:
-        """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
-        with self.at_once():
-            assert self._writer is not None
-            records, desk = decide(self._desk)
-            self._writer.add(self._read, records)
-            self._desk, self._read = desk, self._read + len(records)
-        return records
-
-    def _add(self, decide: Callable[[], Sequence[Record]]) -> Sequence[Record]:
-        """Write records that are folded in the usual way."""
-
-        def fold(desk: Desk) -> tuple[Sequence[Record], Desk]:
-            records = decide()
-            return records, apply_all(desk, records)
-
-        return self._write(fold)
-
-    def _fold(self, entries: Sequence[Entry]) -> None:
-        self._desk = apply_all(self._desk, (entry.record for entry in entries))
-        self._read += len(entries)
-
-    def _resume(self) -> None:
-        snapshot = self._storage.snapshot(self.name)
-        desk = None if snapshot is None else decode(snapshot.data, self._known)
-        if snapshot is not None and desk is not None:
-            self._desk, self._read = desk, snapshot.number
-        self._saved = self._effort
-        self.refresh()
-        self._save_snapshot()
+        return self._journal.at_once()
 
     @property
-    def _effort(self) -> int:
-        return self._read + round(self._desk.settled.tally.votes)
-
-    def _save_snapshot(self) -> None:
-        if self._storage.keeps_snapshots and self._effort >= self._saved + SNAPSHOT:
-            self._storage.save_snapshot(self.name, Snapshot(self._read, encode(self._desk, self._known)))
-            self._saved = self._effort
+    def _desk(self) -> Desk:
+        return self._journal.desk
 
     def _prepared(self, asked: Asked, cases: Sequence[str], run: str | None) -> Asked:
         case = draw_case(self.seed, asked.question, cases) if cases else None
@@ -444,7 +377,7 @@ class Study:
 
     def _late(self, number: int, outcome: float) -> Record:
         """An answer after the lease ran out is kept; a second answer is refused."""
-        records = self._records_of(number)
+        records = self._journal.records_of(number)
         if not any(isinstance(record, Skipped) and record.reason == EXPIRED for record in records):
             raise AlreadyAnswered(number)
         return Late(number, outcome)
@@ -456,7 +389,7 @@ class Study:
         if turn is not None:
             asked = turn.asked
         elif 0 <= number < self._desk.n_asked:
-            found = self._records_of(number)[0]
+            found = self._journal.records_of(number)[0]
             assert isinstance(found, Asked)
             asked = found
         else:
@@ -467,15 +400,8 @@ class Study:
 
     def _cast(self, asked: Asked) -> Cast | None:
         """The vote that answers this question, unless it was taken back."""
-        records = self._records_of(asked.question)
+        records = self._journal.records_of(asked.question)
         return None if asked.judge in self._desk.voided else casts(records, asked.judge).get(asked.question)
-
-    @property
-    def _records(self) -> list[Record]:
-        return [entry.record for entry in self.entries]
-
-    def _records_of(self, number: int) -> list[Record]:
-        return [entry.record for entry in self._storage.of_question(self.name, number)]
 
     def _question(self, asked: Asked) -> Question:
         return question_of(asked, self.items)
