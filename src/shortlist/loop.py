@@ -192,7 +192,7 @@ def _as_block(votes: Sequence[Vote]) -> tuple[Block, Floats]:
 
 
 def _as_plain(vote: Vote) -> tuple[Block, Floats]:
-    """One vote as a block of plain numbers in place of arrays: much quicker."""
+    """One vote as a block of plain numbers in place of arrays; see `ledger`."""
     first: Any = vote.first
     second: Any = vote.second
     outcome, count, bet = np.array((vote.outcome, 1.0, vote.bet))
