@@ -64,6 +64,23 @@ def test_a_run_on_another_machine_is_given_up_after_a_while():
         assert shift.take_over("judge") == [question]
 
 
+def test_a_run_that_begins_during_the_look_keeps_its_questions(url, monkeypatch):
+    new_study(storage=url, name="demo")
+    one, two = (shortlist.load_study("demo", url) for _ in range(2))
+    look = one.storage.beats
+    with Shift(one) as early, Shift(two) as late:
+        two.storage.leave("demo", late.sign)
+
+        def slow_look(name):
+            seen = look(name)
+            two.storage.beat(name, late.sign, time.time())  # `late` begins now, and asks
+            two.ask(judge="judge", run=late.sign)
+            return seen
+
+        monkeypatch.setattr(one.storage, "beats", slow_look)
+        assert early.take_over("judge") == []
+
+
 def test_a_run_takes_over_from_one_that_ends_meanwhile(monkeypatch):
     monkeypatch.setattr("shortlist.judges.shift.BEAT", 0.05)
     monkeypatch.setattr("shortlist.judges.shift.GONE", 0.3)

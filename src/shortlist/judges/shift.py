@@ -54,8 +54,10 @@ class Shift:
 
     def take_over(self, judge: str) -> list[Question]:
         """The judge's open questions that no run is at work on."""
+        holders = self._study.holders(judge)  # before the look at who is alive: later ones may have begun after it
         seen, now = self._study.storage.beats(self._study.name), time.time()
-        return self._study.take_over(judge, self.sign, lambda sign: sign is None or not _is_at_work(sign, seen, now))
+        free = {sign for sign in holders if sign is None or not _is_at_work(sign, seen, now)}
+        return self._study.take_over(judge, self.sign, free.__contains__)
 
 
 def _is_at_work(sign: str, seen: dict[str, float], now: float) -> bool:

@@ -134,6 +134,11 @@ class Study:
         questions = [self._question(record) for record in asked]
         return questions[0] if count is None else questions
 
+    def holders(self, judge: str) -> set[str | None]:
+        """The runs that the judge's open questions are with; None is nobody."""
+        self.refresh()
+        return {asked.run for asked in self._desk.out if asked.judge == judge}
+
     def take_over(self, judge: str, run: str, is_free: Callable[[str | None], bool]) -> list[Question]:
         """The judge's questions that are out with nobody at work on them any more, now this run's: no other gets them.
         `is_free` is given the run that had a question last, or None."""
