@@ -4,7 +4,7 @@ For every ordered pair (x, y) that was asked there is an account. Before each vo
 believed better, and its wealth is multiplied by a factor whose expectation is at most 1 unless x really is. The bet is
 fixed when the question is asked, so the order in which answers come back does not matter.
 
-A block may also be one vote in plain numbers, which is two to three times as quick as arrays of length one.
+A block may also be one vote in plain numbers, which is about three times as quick as arrays of length one.
 
 With k > n/2 the ledger looks for the n-k worst: it sees every vote from the other side, and `k` is the smaller number.
 """
