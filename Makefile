@@ -1,53 +1,71 @@
-# Every target sets up what it needs: a .venv of its own, with the package and its tools.
+# Every target installs what it needs into .venv: the package for the demo, development tools for the others.
 PYTHON ?= python3
 BIN := .venv/bin
+MADE := .venv/pyvenv.cfg
+DEMO_READY := .venv/.demo-ready
+DOCS_READY := .venv/.docs-ready
 READY := .venv/.ready
+# Python compiles what it imports: to compile all that is installed takes longer than the demo.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+FAST := not slow and not sweep and not browser and not postgres
 
-.PHONY: demo test check slow bench figures format clean help
+.PHONY: demo test check lint slow docs bench figures format clean help
 
-help:           ## what can be made
+help:           ## list the targets
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-$(READY): pyproject.toml
+$(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "shortlist needs Python 3.11 or newer; try: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+
+$(DEMO_READY): pyproject.toml | $(MADE)
+	$(PIP) -e .
 	@touch $@
 
-demo: $(READY)  ## find the best 3 of 12 with simulated judges, and write report.html
+$(DOCS_READY): pyproject.toml | $(MADE)
+	$(PIP) -e '.[docs]'
+	@touch $@
+
+# Tests turn warnings into errors, so other packages' modules are compiled, with their warnings, before.
+$(READY): pyproject.toml | $(MADE)
+	$(PIP) -e '.[dev]'
+	-@$(BIN)/python -W ignore -m compileall -q -j 0 .venv/lib >/dev/null 2>&1
+	@touch $(DEMO_READY) $(DOCS_READY) $@
+
+demo: $(DEMO_READY)  ## find the best 3 of 12 items with simulated judges, and write report.html
 	$(BIN)/shortlist demo
 
-test: $(READY)  ## what CI runs: checks, tests, statistical guarantees
+test: $(READY) lint  ## run what CI runs: format, lint, types and all tests except the long sweeps
 	tests/web/chromium.sh
-	$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -n auto -q -m "not sweep" --durations=15
 
-check: $(READY) lint  ## format, lint, types, fast tests
-	tests/web/chromium.sh
-	$(BIN)/pytest -n auto -q -m "not slow and not sweep"
+check: $(READY) lint  ## run format, lint, types and fast tests, without a browser or a database
+	$(BIN)/pytest -n auto -q -m "$(FAST)"
 
-.PHONY: lint
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-slow: $(READY)  ## the long statistical sweeps
-	$(BIN)/pytest -q -m sweep  # each test uses both cores itself
+slow: $(READY)  ## run the long statistical sweeps
+	$(BIN)/pytest -q -m sweep  # each test uses all cores itself
 	RUNS=1000 $(BIN)/pytest -n auto -q tests/guarantee/test_edges.py
 
-bench: $(READY)  ## the benchmark table
+bench: $(READY)  ## print the benchmark table
 	$(BIN)/python benchmarks/run.py
 
 FIGURES := headline against-n against-k against-delta alpha-against-k alpha-against-n-and-gap allocation decision-time
-figures: $(READY)  ## play all experiments, more than an hour, and draw them; can be stopped and gone on with
-	for name in $(FIGURES); do $(BIN)/shortlist experiment run $$name || exit; done
-	for name in $(FIGURES) times-the-bound; do $(BIN)/shortlist experiment plot $$name || exit; done
+figures: $(READY)  ## run all experiments (more than an hour; can be interrupted and resumed) and draw them
+	for name in $(FIGURES); do $(BIN)/python -m experiments run $$name || exit; done
+	for name in $(FIGURES) times-the-bound; do $(BIN)/python -m experiments plot $$name || exit; done
 
-format: $(READY)  ## let ruff lay out the code
+docs: $(DOCS_READY)  ## build the documentation: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+format: $(READY)  ## format the code with ruff
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:          ## forget the environment
-	rm -rf .venv build dist
+clean:          ## remove the environment and build files
+	rm -rf .venv build dist site

@@ -1,6 +1,6 @@
-"""What a report of a large study costs: `python benchmarks/report.py --items 200 --votes 100000`.
+"""Time the report of a large study: `python benchmarks/report.py --items 200 --votes 100000`.
 
-Seconds of one core, part by part, and the size of the page. Votes are imported, which is the slowest kind to fold.
+Prints seconds of one core for each part, and the size of the page. The votes are imported.
 """
 
 import argparse
@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 import shortlist
-from shortlist.findings.findings import PARTS, study_findings
+from shortlist.analysis.analysis import PARTS, analyse_study
 from shortlist.report.page import make_report
 
 SPREAD, JUDGES = 2.0, 50
@@ -34,14 +34,14 @@ def main() -> None:
     given = parser.parse_args()
     study = make(given.items, given.votes)
     began = last = time.process_time()
-    found = study_findings(study)
+    analysis = analyse_study(study)
     for part in ("votes", *PARTS, "page"):
-        text = make_report(found) if part == "page" else ""
-        getattr(found, part, None)
+        text = make_report(analysis) if part == "page" else ""
+        getattr(analysis, part, None)
         now = time.process_time()
-        print(f"{part:<12}{now - last:6.2f} s")
+        print(f"{part:<14}{now - last:6.2f} s")
         last = now
-    print(f"{'all':<12}{last - began:6.2f} s, {len(text) / 1000:,.0f} kB")
+    print(f"{'all':<14}{last - began:6.2f} s, {len(text) / 1000:,.0f} kB")
 
 
 if __name__ == "__main__":

@@ -22,24 +22,24 @@ from rich.console import Console
 from rich.table import Table
 
 import shortlist
-from shortlist import loop
 from shortlist.baselines import BASELINES, run_baseline
-from shortlist.certificates import CERTIFICATES
-from shortlist.estimate import fit
-from shortlist.facts import Facts
-from shortlist.families import BradleyTerry
-from shortlist.instances import Utilities, equally_spaced
-from shortlist.pairs import n_pairs, pair_ends
-from shortlist.problem import Problem
-from shortlist.rules import default_rule
-from shortlist.rules.bridge import Bridge
-from shortlist.rules.oracle_tracking import OracleTracking
-from shortlist.rules.rule import Rule
-from shortlist.simulation import simulate
+from shortlist.core import loop
+from shortlist.core.estimate import fit
+from shortlist.core.evidence import Evidence
+from shortlist.core.families import BradleyTerry
+from shortlist.core.linalg import one_thread
+from shortlist.core.pairs import n_pairs, pair_ends
+from shortlist.core.problem import Problem
+from shortlist.core.sampling import default_stopping
+from shortlist.core.sampling.base import SamplingRule
+from shortlist.core.sampling.bridge import Bridge
+from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.stopping import STOPPING_RULES
+from shortlist.core.tally import Block, expected_tally
+from shortlist.simulation.run import simulate
+from shortlist.simulation.worlds import Utilities, equally_spaced
 from shortlist.study.sql import close_databases
 from shortlist.study.study import Study
-from shortlist.tally import Block, expected_tally
-from shortlist.threads import one_thread
 
 Row = dict[str, Any]
 
@@ -70,12 +70,12 @@ def in_solves(what: str, work: Callable[[], Any], n: int, repeats: int) -> Row:
     return {"what": what, "seconds": float(seconds), "solves": float(seconds / solve)}
 
 
-def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even: bool = False) -> Study:
+def middle_of_a_study(method: SamplingRule, theta: np.ndarray, k: int, votes: int, even: bool = False) -> Study:
     """A study with that many votes, reached in coarse blocks; `even` ones are spread over all pairs at once."""
     n, rng = len(theta), np.random.default_rng(1)
     problem = Problem(n, k, 1e-9)
-    study = Study([f"item {i}" for i in range(n)], problem, method, CERTIFICATES[default_rule(method)](), seed=1)
-    state, family = study._desk.ahead, problem.family
+    study = Study([f"item {i}" for i in range(n)], problem, method, STOPPING_RULES[default_stopping(method)](), seed=1)
+    state, family = study._state.ahead, problem.family
     while state.tally.votes < votes:
         if even:
             pairs = np.arange(n_pairs(n))
@@ -87,14 +87,14 @@ def middle_of_a_study(method: Rule, theta: np.ndarray, k: int, votes: int, even:
         block = Block(first, second, sums, counts).divided(*family.split(counts, sums))
         if even:
             tally = state.tally.add_block(family, block)
-            state = state._replace(facts=Facts(tally, fit(family, tally, problem.bound)))
+            state = state._replace(evidence=Evidence(tally, fit(family, tally, problem.bound)))
         else:
             state = loop.tell_block(state, block)
-    study._journal.desk = study._desk._replace(settled=state, ahead=state)
+    study._sync.state = study._state._replace(settled=state, ahead=state)
     return study
 
 
-def ask_and_tell(method: Rule, theta: np.ndarray, k: int, votes: int, rounds: int, even: bool = False) -> Row:
+def ask_and_tell(method: SamplingRule, theta: np.ndarray, k: int, votes: int, rounds: int, even: bool = False) -> Row:
     study = middle_of_a_study(method, theta, k, votes, even)
     judge, utility = random.Random(2), dict(zip(study.items, theta.tolist(), strict=True))
 

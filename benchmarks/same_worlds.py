@@ -1,26 +1,28 @@
-"""Methods on the worlds that all of them met: comparisons over those of one method, cell by cell.
+"""Compare methods on the worlds that all of them met: comparisons divided by those of one method, cell by cell.
 
-    shortlist experiment run against-n
+    python -m experiments run against-n
     python benchmarks/same_worlds.py experiments/results/against-n.jsonl [--over oracle-tracking]
 
-reads the log that playing a sweep leaves, and prints what docs/reproduce.md says of random worlds.
+Reads the log of a sweep and prints the numbers about random worlds in docs/guides/reproduce.md.
 """
 
 import argparse
+import sys
 from collections import defaultdict
 from pathlib import Path
 
-from shortlist.experiments.results import open_log
-from shortlist.experiments.sweep import LOWER_BOUND
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from experiments.sweep import LOWER_BOUND
+from experiments.tables import open_log
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("log", type=Path)
-    options.add_argument("--over", default="oracle-tracking", help="the method that the others are divided by")
+    options.add_argument("--over", default="oracle-tracking", help="divide by the comparisons of this method")
     chosen = options.parse_args()
     if not chosen.log.exists():
-        options.error(f"there is no {chosen.log}; play the sweep first")
+        options.error(f"{chosen.log} does not exist; run the sweep first")
     cells: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     with open_log(chosen.log) as log:
         for (cell, run), record in log.records.items():

@@ -19,17 +19,16 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from shortlist import belief, ledger
-from shortlist.certificates import edges
-from shortlist.certificates.closure import absorb, certified, starts
-from shortlist.certificates.grid import grid_accounts, grid_level
-from shortlist.facts import Facts, Questions
-from shortlist.families import BradleyTerry
-from shortlist.instances import Instance, Sst, Utilities, equally_spaced
-from shortlist.pairs import top_k
-from shortlist.rules import bridge, plan
-from shortlist.simulation import simulate
-from shortlist.tally import Block
+from shortlist.core import betting, ridge
+from shortlist.core.evidence import Evidence
+from shortlist.core.families import BradleyTerry
+from shortlist.core.pairs import top_k
+from shortlist.core.sampling import bridge, plan
+from shortlist.core.stopping import edges
+from shortlist.core.stopping.chains import absorb, each_alone, grid_accounts, grid_level, starts
+from shortlist.core.tally import Block
+from shortlist.simulation.run import simulate
+from shortlist.simulation.worlds import Instance, Sst, Utilities, equally_spaced
 
 SEED = 2026
 NEAR_TIES = (3.0, 2.0, 1.0, 0.303, 0.3, -0.1, -0.103, -1.0, -2.0, -3.0)
@@ -44,13 +43,13 @@ Change = tuple[Any, str, Any]
 VARIANTS: dict[str, list[Change]] = {
     "as it is": [],
     GRID: [],
-    "evidence of an account is not kept when it falls back": [(ledger.Ledger, "_mark", lambda *_: None)],
-    "bets from the belief alone": [(ledger, "PRIOR_VOTES", 1e9)],
-    "bets mostly from the pair's own votes": [(ledger, "PRIOR_VOTES", 15.0)],
-    "half of each account in cash": [(ledger, "LOG_CASH", math.log(0.5)), (ledger, "LOG_STAKE", math.log(0.5))],
-    "hardly any cash": [(ledger, "LOG_CASH", math.log(1e-3)), (ledger, "LOG_STAKE", math.log1p(-1e-3))],
-    "belief and plan refreshed at 5 % more votes": [(ledger, "REFRESH", 0.05)],
-    "a fixed ridge": [(belief, "RIDGES", (1.0, 1.0))],
+    "evidence of an account is not kept when it falls back": [(betting.Ledger, "_mark", lambda ledger, *_: ledger)],
+    "bets from the belief alone": [(betting, "PRIOR_VOTES", 1e9)],
+    "bets mostly from the pair's own votes": [(betting, "PRIOR_VOTES", 15.0)],
+    "half of each account in cash": [(betting, "LOG_CASH", math.log(0.5)), (betting, "LOG_STAKE", math.log(0.5))],
+    "hardly any cash": [(betting, "LOG_CASH", math.log(1e-3)), (betting, "LOG_STAKE", math.log1p(-1e-3))],
+    "belief and plan refreshed at 5 % more votes": [(betting, "REFRESH", 0.05)],
+    "a fixed ridge": [(ridge, "RIDGES", (1.0, 1.0))],
     "no doubt about near ties": [(plan, "DOUBT", 0.0)],
     "pairs asked in proportion to what they need": [(bridge, "POWER", 1.0)],
     "all pairs of the plan asked alike": [(bridge, "POWER", 0.0)],
@@ -63,19 +62,19 @@ class Grid(edges.Edges):
 
     every: float = 0.01
 
-    def check(self, evidence: Any, problem: Any, facts: Facts, out: Questions | None = None) -> Any:
-        book, n = facts.book, problem.n
-        if len(book.pairs):
-            (first, second), weight, won = book.ends, book.table[:, ledger.WEIGHT], book.table[:, ledger.SUM]
+    def check(self, memory: Any, problem: Any, evidence: Evidence, pending: Block | None = None) -> Any:
+        ledger, n = evidence.kept_ledger, problem.n
+        if len(ledger.pairs):
+            (first, second), weight, won = ledger.ends, ledger.table[:, betting.WEIGHT], ledger.table[:, betting.SUM]
             outcomes, counts = np.repeat([1.0, 0.0], len(first)), np.concatenate([won, weight - won])
             accounts = grid_accounts(problem, Block(np.tile(first, 2), np.tile(second, 2), outcomes, counts))
-            top = top_k(book.belief.theta, book.k)
-            absorbed = absorb([certified(n, accounts, grid_level(problem, problem.delta))], starts(n, top))
+            top = top_k(ledger.belief.theta, ledger.k)
+            absorbed = absorb([each_alone(n, accounts, grid_level(problem, problem.delta))], starts(n, top))
             if np.delete(absorbed, top, axis=0).all():
                 answer = tuple(sorted(top.tolist()))
-                done = replace(evidence.verdict, done=True, reason="certified", top=answer, votes=round(book.votes))
-                return evidence, done
-        return evidence, evidence.verdict
+                done = replace(memory.verdict, done=True, reason="certified", top=answer, votes=round(ledger.votes))
+                return memory, done
+        return memory, memory.verdict
 
 
 @contextmanager
@@ -93,7 +92,7 @@ def play(variant: str, name: str, runs: int) -> np.ndarray:
     changes = VARIANTS[variant]
     rule = Grid() if variant == GRID else None
     with changed(changes):
-        result = simulate(INSTANCES[name][0], "bridge", runs, SEED, delta=0.01, growth=0.01, rule=rule)
+        result = simulate(INSTANCES[name][0], "bridge", runs, SEED, delta=0.01, growth=0.01, stopping=rule)
     assert result.correct == runs, f"{variant}, {name}: {result.correct} of {runs} right"
     return result.comparisons
 

@@ -3,7 +3,7 @@
 Starts `shortlist serve` on loopback, one worker on SQLite or two on PostgreSQL, and lets judges vote who think for an
 exponential time and choose by known utilities. Every judge writes down what was acknowledged. At the end every vote
 must be there once, with its outcome and its judge; a replay from the first record must give the same verdict; and what
-is called certain must be true. With --kill a worker is killed (SIGKILL) twice in between; with one worker the service
+is called proved must be true. With --kill a worker is killed (SIGKILL) twice in between; with one worker the service
 is started again.
 """
 
@@ -52,7 +52,9 @@ def main() -> None:
     parser.add_argument("--votes", type=int, default=20_000)
     parser.add_argument("--judges", type=int, default=50)
     parser.add_argument("--think", type=float, default=1.0)
-    parser.add_argument("--near", type=float, default=0.02, help="gap across the line; 0.25 ends in a certificate")
+    parser.add_argument(
+        "--near", type=float, default=0.02, help="gap across the cutoff; with 0.25 the study ends with a proof"
+    )
     parser.add_argument("--kill", action="store_true")
     given = parser.parse_args()
     with ExitStack() as stack:
@@ -104,17 +106,17 @@ async def crowd(server, tokens, given, log, begin):
 
 async def judge(server, name, token, given, log):
     """Votes as the page does: holds two questions, sends an answer again until it is acknowledged."""
-    dice = random.Random(name)
+    draws = random.Random(name)
     async with httpx.AsyncClient(base_url=server.base, headers={"authorization": token}, timeout=30) as http:
         turn = (await send(http, "/api/studies/load/questions", {"hold": 2}, log)).json()
         while turn["state"] in ("open", "waiting"):
-            await asyncio.sleep(dice.expovariate(1 / given.think))
+            await asyncio.sleep(draws.expovariate(1 / given.think))
             if not turn["questions"]:
                 turn = (await send(http, "/api/studies/load/questions", {"hold": 2}, log)).json()
                 continue
             question = turn["questions"][0]
             first, second = (utility(ITEMS.index(question[side]["title"]), given.near) for side in ("first", "second"))
-            outcome = float(dice.random() < 1 / (1 + math.exp(second - first)))
+            outcome = float(draws.random() < 1 / (1 + math.exp(second - first)))
             begin = time.perf_counter()
             answer = await send(http, f"/api/questions/{question['id']}/vote", {"outcome": outcome, "hold": 2}, log)
             log.seconds.append(time.perf_counter() - begin)
@@ -175,8 +177,8 @@ def cpu_seconds(server):
 def check(url, log):
     """Every acknowledged vote is there once, with its judge; what is said follows from the votes, and is true."""
     study = load_study("load", url)
-    kept = {f"load.{a.question.id}": (a.question.judge, a.outcome) for a in study.history if a.outcome is not None}
-    told = [entry for entry in study.entries if type(entry.record).__name__ == "Told"]
+    kept = {f"load.{a.question}": (a.judge, a.outcome) for a in study.rows if a.outcome is not None}
+    told = [entry for entry in study.entries if type(entry.event).__name__ == "Told"]
     database = open_database(url)
     with database.changing() as connection:
         connection.execute(text("DELETE FROM snapshots"))
@@ -187,7 +189,7 @@ def check(url, log):
         "acknowledged": len(log.told), "stored": len(kept), "lost": len(set(log.told) - set(kept)),
         "misattributed": sum(kept.get(key, said) != said for key, said in log.told.items()),
         "doubled": log.doubled + len(told) - len(kept), "replay": "same" if same else "DIFFERS",
-        "certain": len(verdict.certainly_in) + len(verdict.certainly_out), "all_true": true,
+        "proved": len(verdict.certainly_in) + len(verdict.certainly_out), "all_true": true,
         "error_bound": verdict.error_bound, "verdict_votes": verdict.votes,
     }  # fmt: skip
 

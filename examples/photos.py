@@ -1,4 +1,4 @@
-"""Photos with human votes from a CSV: what the votes prove, what to ask next, and going on until it is certain."""
+"""Start from a CSV file of votes on photos, see what it proves, and ask more questions until the top 2 is proved."""
 
 import tempfile
 from pathlib import Path
@@ -20,12 +20,12 @@ rng = np.random.default_rng(4)
 
 
 def ask_somebody(first: str, second: str) -> str:
-    """The photo that a person prefers; here people are dice that know what is beautiful."""
+    """Return the photo that a person prefers. People are simulated here."""
     return first if rng.random() < 1 / (1 + np.exp(BEAUTY[second] - BEAUTY[first])) else second
 
 
 def collect(file: Path, votes: int) -> None:
-    """A file as a survey would leave it: two photos, who was preferred, by whom."""
+    """Write a file like that of a survey: two photos, the preferred side, and the person."""
     rows = ["left,right,winner,worker"]
     for number in range(votes):
         left, right = rng.choice(list(BEAUTY), 2, replace=False)
@@ -44,9 +44,9 @@ def main() -> None:
     study.import_votes(first, second, table.outcome.tolist(), table.judge, "votes.csv")
     print(f"After the survey: {study.examine()}")
     while not study.verdict.done:
-        question = study.ask(judge=PEOPLE[rng.integers(len(PEOPLE))])  # drawn, not chosen by what they said before
+        question = study.ask(judge=PEOPLE[rng.integers(len(PEOPLE))])  # drawn at random, not chosen by earlier answers
         study.tell(question, winner=ask_somebody(question.first, question.second))
-    print(f"After {study.verdict.votes - 120} questions more: {study.verdict}")
+    print(f"After {study.verdict.votes - 120} more questions: {study.verdict}")
 
 
 if __name__ == "__main__":

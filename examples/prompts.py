@@ -1,7 +1,7 @@
-"""The best 3 of twelve prompts over 200 cases, judged by a language model behind an OpenAI-compatible endpoint.
+"""Find the best 3 of twelve prompts over 200 cases; the judge is a model behind an OpenAI-compatible endpoint.
 
-The model here is a small stand-in that is served on this machine, so that the example costs nothing and always ends the
-same. With a real one, leave `stand_in` out and give `EndpointJudge` its URL and model.
+The model is a small stand-in that runs on this machine, so the example costs nothing and needs no network. To use a
+real model, remove `stand_in` and give `EndpointJudge` the URL and the name of your model.
 """
 
 import hashlib
@@ -18,27 +18,27 @@ from pathlib import Path
 import shortlist
 
 QUALITY = {
-    "plain question": 0.0, "polite question": 0.2, "role play": 1.2, "one example": 1.4, "three examples": 2.9,
-    "step by step": 2.7, "reason then check": 3.2, "bullet points": 0.8, "strict format": 1.0,
-    "short answer": 0.4, "long answer": 0.6, "self critique": 1.1,
+    "plain question": 0.0, "polite question": 0.2, "role play": 0.8, "one example": 0.9, "three examples": 2.9,
+    "step by step": 2.7, "reason then check": 3.2, "bullet points": 0.6, "strict format": 0.7,
+    "short answer": 0.3, "long answer": 0.5, "self critique": 0.8,
 }  # fmt: skip
 CASES = [f"customer question number {number}" for number in range(200)]
 
 
 def write_answer(prompt: str, case: shortlist.Case | None) -> str:
-    """What a prompt makes of a case. Yours would call a model here, or look up answers that were made before."""
+    """Return the output of a prompt on a case. A real program calls a model here, or looks up stored outputs."""
     assert case is not None
     luck = hashlib.blake2b(f"{prompt} {case.id}".encode(), digest_size=2).digest()
-    return f"An answer to {case.text}, worth {QUALITY[prompt] + int.from_bytes(luck) / 65536 * 4:.3f} points."
+    return f"An answer to {case.text}, worth {QUALITY[prompt] + int.from_bytes(luck) / 65536 * 3:.3f} points."
 
 
 class StandIn(BaseHTTPRequestHandler):
-    """A model that finds out which answer is worth more, and a third of the time likes what it sees first."""
+    """A model that recognises the better answer, but one time in three prefers the answer shown first."""
 
     protocol_version = "HTTP/1.1"
 
     def handle(self) -> None:
-        with suppress(ConnectionError):  # calls that are under way when the study is done are cut short
+        with suppress(ConnectionError):  # pending calls are cancelled when the study is done
             super().handle()
 
     def do_POST(self) -> None:
@@ -61,6 +61,7 @@ class StandIn(BaseHTTPRequestHandler):
 
 @contextmanager
 def stand_in() -> Iterator[str]:
+    """Serve the stand-in and yield its URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     try:
@@ -81,8 +82,8 @@ def main() -> None:
             study, judge, cases=CASES, contents=write_answer, position="both", workers=8, warn=print
         )
     print(run.verdict)
-    print(f"{run.costs.calls:,} calls, {run.costs.saved:,} saved, {run.costs.prompt_tokens:,} tokens read")
-    print(f"The model changed its mind with the order on {run.stats.flip_rate:.0%} of the questions.")
+    print(f"{run.costs.calls:,} calls, {run.costs.saved:,} saved by the cache, {run.costs.prompt_tokens:,} tokens read")
+    print(f"The order of the two answers changed the verdict on {run.stats.flip_rate:.0%} of the questions.")
 
 
 if __name__ == "__main__":

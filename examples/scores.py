@@ -1,6 +1,6 @@
-"""A Gaussian study: each vote is a measured difference with noise, such as points of two programs on one test.
+"""A Gaussian study: each vote is a measured difference of two scores, such as the points of two programs on one test.
 
-`sigma` is the noise of one difference and must not be understated: the guarantee rests on it.
+`sigma` is the standard deviation of one difference. The guarantee assumes that it is not too small.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 import shortlist
 
 POINTS = {"program a": 71.0, "program b": 70.2, "program c": 66.0, "program d": 64.5, "program e": 58.0}
-NOISE = 8.0  # of one test
+NOISE = 8.0  # standard deviation of the score of one test
 
 
 def main() -> None:
@@ -22,8 +22,8 @@ def main() -> None:
         study.tell(question, first - second)
     print(study.verdict)
     print(f"Guarantee: {study.verdict.guarantee}.")
-    for item, utility in sorted(study.utilities.items(), key=lambda entry: -entry[1]):
-        print(f"  {item}  {utility:+5.1f} points from the mean")
+    for item, rating in sorted(study.utilities.items(), key=lambda entry: -entry[1]):
+        print(f"  {item}  {rating:+5.1f} points from the mean")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shortlist.families import make_family
-from shortlist.tally import Tally, tally_votes
-from shortlist.threads import one_thread
+from shortlist.core.families import make_family
+from shortlist.core.linalg import one_thread
+from shortlist.core.tally import Tally, tally_votes
 
 DATA = Path(__file__).parent / "data"
 REFERENCE: list[dict[str, Any]] = json.loads((DATA / "reference.json").read_text())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a browser or a PostgreSQL, so that a quick run can leave it out."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if "browser" in fixtures:
+            item.add_marker("browser")
+        if "postgres" in fixtures or any(isinstance(value, str) and value == "postgres" for value in parameters):
+            item.add_marker("postgres")
 
 
 @pytest.fixture(autouse=True)

@@ -9,37 +9,40 @@ ROOT = Path(shortlist.__file__).parent
 LAYERS = [
     ["cli"],
     ["web"],
-    ["experiments", "judges", "report"],
+    ["judges", "report"],
     ["plots"],
-    ["findings"],
-    ["study", "io"],
+    ["analysis"],
+    ["study", "votes"],
     ["simulation"],
-    ["arrays", "baselines", "instances"],
-    ["loop"],
-    ["rules"],
-    ["certificates", "oracle", "tracking"],
-    ["resistance"],
-    ["estimate", "facts"],
-    ["ledger"],
-    ["belief"],
-    ["problem", "tally"],
-    ["families"],
-    ["pairs"],
-    ["checks", "dice", "threads"],
+    ["baselines"],
+    ["core"],
     ["errors"],
 ]
+CORE_LAYERS = [
+    ["arrays", "revisions"],
+    ["loop"],
+    ["sampling"],
+    ["stopping", "oracle"],
+    ["evidence"],
+    ["betting", "estimate"],
+    ["ridge"],
+    ["outcomes", "problem", "tally"],
+    ["families", "linalg"],
+    ["pairs"],
+    ["arguments", "draws"],
+]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
-SHELL = ("cli", "web", "experiments", "judges", "report", "plots", "findings", "study", "io")
+CORE_HEIGHT = {name: len(CORE_LAYERS) - level for level, names in enumerate(CORE_LAYERS) for name in names}
+NUMERIC = ("baselines", "core", "errors")
 CORE_MAY_IMPORT = {
-    "collections", "concurrent", "contextlib", "dataclasses", "functools", "hashlib", "importlib", "math",
+    "collections", "concurrent", "contextlib", "dataclasses", "functools", "hashlib", "html", "importlib", "math",
     "multiprocessing", "numba", "numpy", "operator", "scipy", "shortlist", "threadpoolctl", "time", "typing",
 }  # fmt: skip
 
 
 def modules():
     for file in sorted(ROOT.rglob("*.py")):
-        name = file.relative_to(ROOT).with_suffix("").parts
-        yield name[0], file
+        yield file.relative_to(ROOT).with_suffix("").parts, file
 
 
 def imports(file):
@@ -53,28 +56,44 @@ def imports(file):
 
 
 def test_every_module_has_a_place():
-    assert {name for name, _ in modules()} - {"__init__", "__main__"} == set(HEIGHT)
+    parts = [name for name, _ in modules()]
+    assert {name[0] for name in parts} - {"__init__", "__main__"} == set(HEIGHT)
+    assert {name[1] for name in parts if name[0] == "core"} - {"__init__"} == set(CORE_HEIGHT)
+
+
+def check_direction(name, target, file):
+    part = target.split(".")[1:]
+    if not part or part[0] not in HEIGHT:
+        return
+    if part[0] != name[0]:
+        assert HEIGHT[part[0]] < HEIGHT[name[0]], f"{file.relative_to(ROOT)} imports {target}"
+    elif part[0] == "core" and len(part) > 1 and part[1] != name[1]:
+        assert CORE_HEIGHT[part[1]] < CORE_HEIGHT[name[1]], f"{file.relative_to(ROOT)} imports {target}"
 
 
 def test_imports_point_down():
     for name, file in modules():
-        if name in ("__init__", "__main__"):
-            continue
-        for target in imports(file):
-            part = target.split(".")[1] if target.startswith("shortlist.") else None
-            if part in HEIGHT and part != name:
-                assert HEIGHT[part] < HEIGHT[name], f"{file.relative_to(ROOT)} imports {target}"
+        for target in imports(file) if name[0] not in ("__init__", "__main__") else ():
+            if target.startswith("shortlist."):
+                check_direction(name, target, file)
+
+
+def test_the_package_imports_only_itself_and_its_dependencies():
+    """Experiments, benchmarks and tests use the package; the package never uses them."""
+    for _, file in modules():
+        used = {target.split(".")[0] for target in imports(file)} & {"benchmarks", "experiments", "tests"}
+        assert not used, f"{file.relative_to(ROOT)} imports {used}"
 
 
 def test_the_core_knows_only_numbers():
     for name, file in modules():
-        if name not in ("__init__", "__main__", *SHELL):
+        if name[0] in NUMERIC:
             foreign = {target.split(".")[0] for target in imports(file)} - CORE_MAY_IMPORT
             assert not foreign, f"{file.relative_to(ROOT)} imports {foreign}"
 
 
 def test_optional_packages_are_imported_nowhere_by_name():
-    """They are loaded where they are used, by `io.frames.load`, which says how to get them."""
+    """They are loaded where they are used, by `votes.files.load`, which says how to install them."""
     for _, file in modules():
         assert not {target.split(".")[0] for target in imports(file)} & {"pandas", "polars", "pyarrow"}
 

@@ -4,91 +4,93 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shortlist.arrays import certify as certify
-    from shortlist.arrays import fit as fit
-    from shortlist.certificates.edges import Edges as Edges
-    from shortlist.certificates.glr import Glr as Glr
-    from shortlist.certificates.posterior import Posterior as Posterior
-    from shortlist.certificates.verdict import Verdict as Verdict
+    from shortlist.core.arrays import certify as certify
+    from shortlist.core.arrays import fit as fit
+    from shortlist.core.families import BradleyTerry as BradleyTerry
+    from shortlist.core.families import Gaussian as Gaussian
+    from shortlist.core.oracle import solve_oracle as solve_oracle
+    from shortlist.core.sampling.bridge import Bridge as Bridge
+    from shortlist.core.sampling.oracle_tracking import OracleTracking as OracleTracking
+    from shortlist.core.sampling.track_and_stop import TrackAndStop as TrackAndStop
+    from shortlist.core.sampling.uniform import Uniform as Uniform
+    from shortlist.core.stopping.edges import Edges as Edges
+    from shortlist.core.stopping.glr import Glr as Glr
+    from shortlist.core.stopping.posterior import Posterior as Posterior
+    from shortlist.core.stopping.verdict import Verdict as Verdict
     from shortlist.errors import ShortlistError as ShortlistError
-    from shortlist.families import BradleyTerry as BradleyTerry
-    from shortlist.families import Gaussian as Gaussian
-    from shortlist.io.instances import make_instance as make_instance
-    from shortlist.io.report import Reading as Reading
-    from shortlist.io.table import VoteTable as VoteTable
-    from shortlist.io.table import make_table as make_table
-    from shortlist.io.votes import inspect_votes as inspect_votes
-    from shortlist.io.votes import read_votes as read_votes
-    from shortlist.io.write import write_votes as write_votes
-    from shortlist.judges.book import MemoryBook as MemoryBook
-    from shortlist.judges.callables import CallableJudge as CallableJudge
+    from shortlist.judges.answer_cache import MemoryCache as MemoryCache
+    from shortlist.judges.base import Call as Call
+    from shortlist.judges.base import CallableJudge as CallableJudge
+    from shortlist.judges.base import Case as Case
+    from shortlist.judges.base import Reply as Reply
+    from shortlist.judges.base import Skip as Skip
+    from shortlist.judges.calls import Backoff as Backoff
     from shortlist.judges.cases import read_cases as read_cases
     from shortlist.judges.command import CommandJudge as CommandJudge
     from shortlist.judges.endpoint import EndpointJudge as EndpointJudge
-    from shortlist.judges.judge import Asked as Asked
-    from shortlist.judges.judge import Case as Case
-    from shortlist.judges.judge import Reply as Reply
-    from shortlist.judges.judge import Skip as Skip
-    from shortlist.judges.patience import Backoff as Backoff
-    from shortlist.judges.record import StudyRun as StudyRun
-    from shortlist.judges.recorded import RecordedJudge as RecordedJudge
-    from shortlist.judges.runner import find_top as find_top
-    from shortlist.judges.runner import run_study as run_study
-    from shortlist.oracle import solve_oracle as solve_oracle
+    from shortlist.judges.replay import RecordedJudge as RecordedJudge
+    from shortlist.judges.run import arun_study as arun_study
+    from shortlist.judges.run import find_top as find_top
+    from shortlist.judges.run import run_study as run_study
+    from shortlist.judges.run_log import StudyRun as StudyRun
     from shortlist.report.page import write_report as write_report
-    from shortlist.rules.bridge import Bridge as Bridge
-    from shortlist.rules.oracle_tracking import OracleTracking as OracleTracking
-    from shortlist.rules.track_and_stop import TrackAndStop as TrackAndStop
-    from shortlist.rules.uniform import Uniform as Uniform
-    from shortlist.simulation import simulate as simulate
+    from shortlist.simulation.run import simulate as simulate
+    from shortlist.simulation.worlds import make_instance as make_instance
     from shortlist.study.create import create_study as create_study
     from shortlist.study.create import load_study as load_study
     from shortlist.study.questions import Question as Question
     from shortlist.study.study import Study as Study
+    from shortlist.votes.read import Reading as Reading
+    from shortlist.votes.read import inspect_votes as inspect_votes
+    from shortlist.votes.read import read_votes as read_votes
+    from shortlist.votes.table import VoteTable as VoteTable
+    from shortlist.votes.table import make_table as make_table
+    from shortlist.votes.write import write_votes as write_votes
 
 # Loaded on first use, so that importing the package, or asking the command for help, costs nothing.
 _HOMES = {
-    "Asked": "judges.judge",
-    "Backoff": "judges.patience",
-    "BradleyTerry": "families",
-    "Bridge": "rules.bridge",
-    "CallableJudge": "judges.callables",
-    "Case": "judges.judge",
+    "Backoff": "judges.calls",
+    "BradleyTerry": "core.families",
+    "Bridge": "core.sampling.bridge",
+    "Call": "judges.base",
+    "CallableJudge": "judges.base",
+    "Case": "judges.base",
     "CommandJudge": "judges.command",
-    "Edges": "certificates.edges",
+    "Edges": "core.stopping.edges",
     "EndpointJudge": "judges.endpoint",
-    "Gaussian": "families",
-    "Glr": "certificates.glr",
-    "MemoryBook": "judges.book",
-    "OracleTracking": "rules.oracle_tracking",
-    "Posterior": "certificates.posterior",
+    "Gaussian": "core.families",
+    "Glr": "core.stopping.glr",
+    "MemoryCache": "judges.answer_cache",
+    "OracleTracking": "core.sampling.oracle_tracking",
+    "Posterior": "core.stopping.posterior",
     "Question": "study.questions",
-    "Reading": "io.report",
-    "RecordedJudge": "judges.recorded",
-    "Reply": "judges.judge",
+    "Reading": "votes.read",
+    "RecordedJudge": "judges.replay",
+    "Reply": "judges.base",
     "ShortlistError": "errors",
-    "Skip": "judges.judge",
+    "Skip": "judges.base",
     "Study": "study.study",
-    "StudyRun": "judges.record",
-    "TrackAndStop": "rules.track_and_stop",
-    "Uniform": "rules.uniform",
-    "Verdict": "certificates.verdict",
-    "VoteTable": "io.table",
-    "certify": "arrays",
+    "StudyRun": "judges.run_log",
+    "TrackAndStop": "core.sampling.track_and_stop",
+    "Uniform": "core.sampling.uniform",
+    "Verdict": "core.stopping.verdict",
+    "VoteTable": "votes.table",
+    "arun_study": "judges.run",
+    "certify": "core.arrays",
     "create_study": "study.create",
-    "find_top": "judges.runner",
-    "fit": "arrays",
-    "inspect_votes": "io.votes",
+    "find_top": "judges.run",
+    "fit": "core.arrays",
+    "inspect_votes": "votes.read",
     "load_study": "study.create",
-    "make_instance": "io.instances",
-    "make_table": "io.table",
+    "make_instance": "simulation.worlds",
+    "make_table": "votes.table",
     "read_cases": "judges.cases",
-    "read_votes": "io.votes",
-    "run_study": "judges.runner",
-    "simulate": "simulation",
-    "solve_oracle": "oracle",
+    "read_votes": "votes.read",
+    "run_study": "judges.run",
+    "simulate": "simulation.run",
+    "solve_oracle": "core.oracle",
     "write_report": "report.page",
-    "write_votes": "io.write",
+    "write_votes": "votes.write",
 }
 
 __all__ = sorted(_HOMES)  # pyright: ignore

@@ -1,34 +1,32 @@
-"""One tree of errors; each message states the fact and the way out.
+"""One tree of errors. Each message is one line: the fact, and the way out.
 
 ShortlistError
 ├── BadInput
 │   ├── BadProblem       items, k, delta, tolerance, budget, options
 │   ├── BadFamily        unknown family, sigma that is not positive
-│   ├── BadOutcome       a vote that is no number, or out of range
+│   ├── BadOutcome       a vote that is not a number, or out of range
 │   ├── BadVotes         a vote file or vote arrays that cannot be read
 │   ├── BadInstance      a simulation that cannot be set up
-│   ├── BadExperiment    an unknown experiment or cell, or results that do not fit it
 │   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
-│   ├── BadStorage       a place for studies that cannot be used
+│   ├── BadStorage       a storage that cannot be used
 │   │   └── StorageOutdated
 │   ├── BadJudge         a judge, or a way of running it, that cannot be set up
 │   ├── BadCases         cases that cannot be read
-│   ├── BadUpload        a file that is no picture, or too big
-│   └── TieAtTheLine     utilities without a unique top k
+│   ├── BadUpload        a file that is not an image, or too big
+│   └── TieAtCutoff      ratings without a unique top k
 ├── UnknownItem
 ├── UnknownQuestion
 ├── AlreadyAnswered
 ├── LateAnswer
-├── NotYours             a question that another judge was given
+├── NotYours             a question that was given to another judge
 ├── StudyDone
 ├── StudyPaused
 ├── NothingToAsk
 ├── VoidJudge
-├── JudgeFailed          the run is over; `study` has every answer until then
-├── JudgeUnavailable     one try: a judge that may answer later
-├── JudgeUnclear         one try: an answer that says nothing
-├── RunsFailed           an experiment that could not be played to its end
-├── NotInstalled         an optional package that is needed
+├── JudgeFailed          the run has ended; `study` has every answer so far
+├── JudgeUnavailable     one call: the judge may answer later
+├── JudgeUnclear         one call: the answer could not be understood
+├── NotInstalled         a missing optional package
 ├── NotConverged
 └── GapNotReached
 """
@@ -41,7 +39,7 @@ class ShortlistError(Exception):
 
 
 class BadInput(ShortlistError):
-    """Something was given that cannot be used; nothing was changed."""
+    """The input cannot be used; nothing was changed."""
 
 
 class BadProblem(BadInput):
@@ -57,15 +55,11 @@ class BadOutcome(BadInput):
 
 
 class BadVotes(BadInput):
-    """A vote file or vote arrays that cannot be understood."""
+    """A vote file or vote arrays that cannot be read."""
 
 
 class BadInstance(BadInput):
     """A simulated instance or method that cannot be set up."""
-
-
-class BadExperiment(BadInput):
-    """An unknown experiment or cell, or results on disk that do not fit it."""
 
 
 class BadJudge(BadInput):
@@ -77,16 +71,16 @@ class BadCases(BadInput):
 
 
 class BadUpload(BadInput):
-    """A file that is no picture, or too big."""
+    """A file that is not an image, or too big."""
 
 
-class TieAtTheLine(BadInput):
-    """Utilities whose k-th and (k+1)-th best are equal: no unique top k."""
+class TieAtCutoff(BadInput):
+    """Utilities whose k-th and (k+1)-th best are equal, so there is no unique top k."""
 
     def __init__(self, k: int) -> None:
         super().__init__(
             f"utilities number {k} and {k + 1} from the top are equal, so there is no unique top {k}; "
-            "give utilities with a gap at the line, or another k"
+            "give utilities with a gap there, or another k"
         )
 
 
@@ -94,124 +88,130 @@ class UnknownItem(ShortlistError):
     """An item that is not part of the study."""
 
     def __init__(self, item: object) -> None:
-        super().__init__(f"{item!r} is not an item of this question; name one of its two items")
+        super().__init__(f"{item!r} is not an item of this question; give one of its two items")
 
 
 class UnknownQuestion(ShortlistError):
     """An answer to a question that was never asked."""
 
     def __init__(self, question_id: object) -> None:
-        super().__init__(f"question {question_id!r} was never asked here; answer one that was given out")
+        super().__init__(f"question {question_id!r} was never asked in this study; answer one that `ask` returned")
 
 
 class AlreadyAnswered(ShortlistError):
-    """A second answer to one question."""
+    """A second answer to the same question."""
 
     def __init__(self, question_id: object) -> None:
-        super().__init__(f"question {question_id!r} is closed already; ask for a new one")
+        super().__init__(f"question {question_id!r} is answered or closed already; ask for a new one")
 
 
 class NothingToUndo(UnknownQuestion):
-    """A question without a vote that could be taken back."""
+    """A question without a vote to undo."""
 
     def __init__(self, question_id: object) -> None:
-        ShortlistError.__init__(self, f"question {question_id!r} has no vote to take back")
+        ShortlistError.__init__(self, f"question {question_id!r} has no vote to undo")
 
 
 class LateAnswer(ShortlistError):
-    """An answer to a question whose lease ran out."""
+    """An answer to a question whose lease has expired."""
 
     def __init__(self, question_id: object) -> None:
-        super().__init__(f"question {question_id!r} was given up before this answer; it is kept and does not count")
+        super().__init__(
+            f"question {question_id!r} expired before this answer; the answer is stored and does not count"
+        )
 
 
 class NotYours(ShortlistError):
-    """An answer to a question that another judge was given."""
+    """An answer to a question that was given to another judge."""
 
     def __init__(self, question_id: object) -> None:
         super().__init__(f"question {question_id!r} was given to another judge; answer your own")
 
 
 class StudyDone(ShortlistError):
-    """A question was wanted from a study that has its verdict."""
+    """A question was requested from a study that already has its verdict."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the study is done ({reason}); read its verdict, there is nothing left to ask")
+        super().__init__(f"the study is done ({reason}) and asks nothing more; read its verdict")
 
 
 class NothingToAsk(ShortlistError):
-    """All votes of the budget are asked for already, or this judge may be shown nothing that is needed."""
+    """The vote budget is used up by pending questions, or no useful pair may be shown to this judge."""
 
 
 class VoidJudge(ShortlistError):
-    """A question was wanted for a judge whose votes were voided, or such votes were to be imported."""
+    """A question was requested for a voided judge, or votes of a voided judge were to be imported."""
 
     def __init__(self, judge: str) -> None:
-        super().__init__(f"the votes of judge {judge!r} were voided; ask somebody else, and import none of theirs")
+        super().__init__(f"judge {judge!r} is voided; ask another judge, and do not import votes of this one")
 
 
 class UnknownStudy(BadInput):
-    """No study of that name."""
+    """There is no study of that name."""
 
     def __init__(self, name: str, names: list[str] | None = None) -> None:
-        """`names` are those that there are, to be left out where they are nobody's business."""
-        there = f"; there are {', '.join(sorted(names)[:10])}" if names else "; there are none"
-        super().__init__(f"no study is called {name!r}{'' if names is None else there}")
+        """`names` are the studies that exist; leave them out where the caller may not know them."""
+        there = f"; studies here: {', '.join(sorted(names)[:10])}" if names else "; there are no studies here"
+        super().__init__(f"there is no study named {name!r}{'' if names is None else there}")
 
 
 class NotJudgedHere(BadProblem):
-    """A study that the web pages cannot put to a judge."""
+    """A study that cannot be judged on the web pages."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the study {name!r} is of measured differences, which two buttons cannot answer")
+        super().__init__(f"the study {name!r} needs measured differences; tell them from Python or the command line")
 
 
 class StudyExists(BadInput):
-    """The name is taken."""
+    """A study of that name already exists."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"there is a study called {name!r} already; choose another name")
+        super().__init__(f"a study named {name!r} already exists; choose another name")
 
 
 class StudyDiffers(BadInput):
-    """A study of that name was created with something else."""
+    """A study of that name exists with other settings."""
 
     def __init__(self, name: str, differences: list[str]) -> None:
         self.name, self.differences = name, differences
-        super().__init__(f"the study {name!r} exists and differs: {'; '.join(differences)}; choose another name")
+        super().__init__(
+            f"a study named {name!r} already exists with other settings: {'; '.join(differences)}; choose another name"
+        )
 
 
 class StudyPaused(ShortlistError):
-    """A question was wanted while the owner keeps the study closed."""
+    """A question was requested from a paused study."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the study {name!r} is closed for now; its owner can open it again")
+        super().__init__(f"the study {name!r} is paused; its owner can resume it")
 
 
 class BadStorage(BadInput):
-    """A place for studies that cannot be used."""
+    """A storage that cannot be used."""
 
 
 class StorageOutdated(BadStorage):
-    """A database made by another version."""
+    """A database of another version of shortlist."""
 
     def __init__(self, url: str, found: str | None, wanted: str) -> None:
         newer = found is not None and found > wanted
-        remedy = "it was made by a newer shortlist; install that" if newer else f"run: shortlist storage upgrade {url}"
+        remedy = (
+            "a newer shortlist wrote it, install that version" if newer else f"run: shortlist storage upgrade {url}"
+        )
         super().__init__(f"{url} has schema {found or 'none'}, and this version needs {wanted}; {remedy}")
 
 
 class JudgeFailed(ShortlistError):
-    """A judge raised, answered nonsense or gave up. `study` has every answer until then, `run` says what it cost."""
+    """A judge failed for good. `study` has every answer so far, `run` what it cost."""
 
     study: Any = None
     run: Any = None
 
 
 class JudgeUnavailable(ShortlistError):
-    """A judge that may answer later: busy, down, crashed. It is asked again after a while, `retry_after`
-    seconds if it says so."""
+    """A judge that may answer later: busy, down, crashed. It is called again after `retry_after` seconds, or after
+    a default delay."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -219,39 +219,34 @@ class JudgeUnavailable(ShortlistError):
 
 
 class JudgeUnclear(ShortlistError):
-    """An answer that is none: a refusal, garbage. The judge is asked again, then the question is skipped."""
+    """An answer that cannot be understood, or a refusal. The judge is called again, then the question is skipped."""
 
     def __init__(self, message: str, tokens: tuple[int, int] = (0, 0)) -> None:
         super().__init__(message)
-        self.tokens = tokens  # read and written, paid for all the same
-
-
-class RunsFailed(ShortlistError):
-    """An experiment could not be played to its end; what was finished is saved."""
+        self.tokens = tokens  # prompt and completion: they cost even so
 
 
 class NotInstalled(ShortlistError):
-    """Something needs an optional package that is not there."""
+    """An optional package is needed and missing."""
 
     def __init__(self, purpose: str, package: str, extra: str) -> None:
         super().__init__(f"{purpose} needs {package}: pip install 'shortlist[{extra}]'")
 
 
 class NotConverged(ShortlistError):
-    """The convex solver did not reach its optimum; please report the votes that caused it."""
+    """The convex solver did not converge; please report the votes that caused it."""
 
     def __init__(self, steps: int, last_step: float) -> None:
         super().__init__(
-            f"the fit did not converge in {steps} Newton steps (last step {last_step:.1e}); "
-            "a smaller bound makes the problem better conditioned"
+            f"the fit did not converge in {steps} Newton steps (last step {last_step:.1e}); try a smaller bound"
         )
 
 
 class GapNotReached(ShortlistError):
-    """The oracle game was not solved to the wanted precision."""
+    """The oracle problem was not solved to the requested precision."""
 
     def __init__(self, rounds: int, rate: float, rate_upper: float) -> None:
         super().__init__(
-            f"after {rounds} rounds the rate is only known to lie in [{rate:.6g}, {rate_upper:.6g}]; "
-            "ask for a wider gap"
+            f"after {rounds} rounds the information rate is between {rate:.6g} and {rate_upper:.6g}; "
+            "accept a larger gap"
         )

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from shortlist.baselines import BASELINES, compiled, run_baseline
+from shortlist.baselines import BASELINES, common, run_baseline
+from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.errors import BadInput, BadInstance
-from shortlist.families import BradleyTerry, Gaussian
-from shortlist.instances import Recorded, Sst, Utilities, constant, equally_spaced
-from shortlist.simulation import METHODS, simulate
+from shortlist.simulation.run import METHODS, simulate
+from shortlist.simulation.worlds import Recorded, Sst, Utilities, constant, equally_spaced
 from tests.baselines.worlds import certain, shuffled, spaced
 
 EASY = Utilities((2.0, 1.0, -1.0, -2.0), 2)
@@ -61,7 +61,7 @@ def test_a_budget_ends_a_run_and_changes_nothing_before(name):
 @every_baseline
 def test_simulate_judges_them_like_others(name):
     result = simulate(EASY, name, runs=4, seed=1, delta=0.1)
-    assert (result.method, result.rule, result.correct) == (name, "own", 4)
+    assert (result.method, result.stopping, result.correct) == (name, "own", 4)
     assert all(run.certified and run.reason == "certified" and run.error_bound == 0.1 for run in result.runs)
     short = simulate(equally_spaced(6, 2, 0.1, BradleyTerry()), name, runs=2, max_votes=300)
     assert all(run.reason == "budget" and not run.certified and run.error_bound == 1.0 for run in short.runs)
@@ -77,7 +77,7 @@ def test_the_number_of_jobs_changes_nothing():
 @pytest.mark.parametrize(
     ("instance", "options", "message"),
     [
-        (EASY, {"rule": "glr"}, "stopping of its own"),
+        (EASY, {"stopping": "glr"}, "stopping of its own"),
         (EASY, {"tolerance": 0.1}, "no tolerance"),
         (Utilities((1.0, 0.0, -1.0), 1, Gaussian(1.0)), {}, "win or lose"),
         (Recorded(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 0.5, 1.0]), 3, 1), {}, "no ties or grades"),
@@ -107,12 +107,26 @@ def test_recorded_wins_and_losses_are_coins():
 
 def test_numba_is_loaded_only_by_a_baseline():
     code = (
-        "import sys, shortlist, shortlist.cli.app, shortlist.study.study, shortlist.simulation as s;"
+        "import sys, shortlist, shortlist.cli.app, shortlist.study.study, shortlist.simulation.run as s;"
         "world = shortlist.make_instance('constant', 1, 3, p=0.9);"
         "s.simulate(world, runs=1, delta=0.2); assert 'numba' not in sys.modules;"
         "s.simulate(world, 'seeks', runs=1, delta=0.2); assert 'numba' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@every_baseline
+def test_without_numba_a_baseline_says_how_to_get_it(name):
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "import shortlist, shortlist.baselines, shortlist.simulation.run as s\n"
+        "world = shortlist.make_instance('constant', 1, 3, p=0.9)\n"
+        "s.simulate(world, runs=1, delta=0.2)\n"
+        f"try: s.simulate(world, {name!r}, runs=1, delta=0.2, jobs=2)\n"
+        "except shortlist.ShortlistError as error: print(type(error).__name__, error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines() == [f"NotInstalled the baseline {name} needs numba: pip install 'shortlist[bench]'"]
 
 
 def test_a_place_without_a_writable_disk_compiles_all_the_same(monkeypatch):
@@ -121,8 +135,8 @@ def test_a_place_without_a_writable_disk_compiles_all_the_same(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return function
 
-    monkeypatch.setattr(compiled, "njit", njit)
-    assert compiled.compiled(abs) is abs
+    monkeypatch.setattr(common, "njit", njit)
+    assert common.compiled(abs) is abs
 
 
 def test_every_baseline_is_a_method():

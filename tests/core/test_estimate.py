@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import shortlist
+from shortlist.core.estimate import Tie, fit, log_likelihood, project, reverse
+from shortlist.core.families import BradleyTerry, Gaussian, make_family
+from shortlist.core.pairs import all_pairs, n_pairs
+from shortlist.core.tally import tally_votes
 from shortlist.errors import BadInput
-from shortlist.estimate import Tie, fit, log_likelihood, project, reverse
-from shortlist.families import BradleyTerry, Gaussian, make_family
-from shortlist.pairs import all_pairs, n_pairs
-from shortlist.tally import tally_votes
 
 from ..conftest import case_tally, random_votes
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
+from shortlist.core.families import BradleyTerry, Gaussian, make_family
 from shortlist.errors import BadFamily, BadOutcome
-from shortlist.families import BradleyTerry, Gaussian, make_family
 
 FAMILIES = [BradleyTerry(), Gaussian(), Gaussian(0.3)]
 ETA = np.linspace(-8, 8, 41)
@@ -83,5 +83,5 @@ def test_bad_families_and_outcomes():
     for bad in (-0.1, 1.1, float("nan")):
         with pytest.raises(BadOutcome, match=r"\[0, 1\]"):
             BradleyTerry().check(np.array([0.5, bad]))
-    with pytest.raises(BadOutcome, match="no sensible number"):
+    with pytest.raises(BadOutcome, match="not a sensible number"):
         Gaussian().check(np.array([float("nan")]))

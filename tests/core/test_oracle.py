@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from shortlist import oracle as oracle_module
-from shortlist.errors import BadProblem, TieAtTheLine
-from shortlist.estimate import Tie, project
-from shortlist.families import BradleyTerry, Gaussian, make_family
-from shortlist.oracle import GapNotReached, Oracle, best_mixture, solve_oracle
-from shortlist.pairs import boundary, n_pairs, pair_number
+from shortlist.core import oracle as oracle_module
+from shortlist.core.estimate import Tie, project
+from shortlist.core.families import BradleyTerry, Gaussian, make_family
+from shortlist.core.oracle import GapNotReached, Oracle, best_mixture, solve_oracle
+from shortlist.core.pairs import boundary, n_pairs, pair_number
+from shortlist.errors import BadProblem, TieAtCutoff
 
 from ..conftest import REFERENCE
 
@@ -206,7 +206,7 @@ def test_bad_input(utilities, k, options, message):
 
 
 def test_a_tie_at_the_line_has_no_answer():
-    with pytest.raises(TieAtTheLine):
+    with pytest.raises(TieAtCutoff):
         solve_oracle([1.0, 0.0, 0.0, -1.0], 2)
 
 

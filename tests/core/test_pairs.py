@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.pairs import (
+from shortlist.core.pairs import (
     all_pairs,
     boundary,
     components,

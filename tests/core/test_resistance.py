@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from shortlist.estimate import Tie, project
-from shortlist.families import BradleyTerry, Gaussian
-from shortlist.pairs import boundary, n_pairs
-from shortlist.resistance import screen
-from shortlist.tally import expected_tally
+from shortlist.core.estimate import Tie, project, screen
+from shortlist.core.families import BradleyTerry, Gaussian
+from shortlist.core.pairs import boundary, n_pairs
+from shortlist.core.tally import expected_tally
 
 THETA = np.array([0.9, 0.5, 0.1, -0.3, -1.2])
 

@@ -3,10 +3,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from shortlist.core.families import BradleyTerry, Gaussian
+from shortlist.core.pairs import n_pairs
+from shortlist.core.tally import Block, Vote, empty_tally, tally_votes
 from shortlist.errors import BadOutcome, BadVotes
-from shortlist.families import BradleyTerry, Gaussian
-from shortlist.pairs import n_pairs
-from shortlist.tally import Block, Vote, empty_tally, tally_votes
 
 from ..conftest import random_votes
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shortlist.tracking import hand_out, most_behind
+from shortlist.core.sampling.base import hand_out, most_behind
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)

@@ -1,6 +1,7 @@
 """Shared by the tests of experiments: a sweep of a second, and the command as users call it."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -8,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = [str(Path(sys.executable).parent / "shortlist"), "experiment"]
+from experiments import __main__ as command
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "experiments"]
+# The command is called in other folders, and finds the experiments all the same.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+PATIENCE = 600.0  # seconds; only stops a hang
 TINY = """
 title = "Tiny"
 id = ["instance", "n", "method"]
@@ -46,28 +53,76 @@ runs = 1
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A sweep of eight cells and 21 runs, as a file."""
+    """A sweep of eight cells and 20 runs, as a file."""
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)
     return path
 
 
-def experiment(*arguments, folder, code=0):
-    """The command in a folder of its own; its results are in experiments/results there."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+@pytest.fixture
+def experiment(tmp_path, monkeypatch, capfd):
+    """Call the command in this process, in a folder of its own; results are in experiments/results there."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, code=0):
+        capfd.readouterr()
+        monkeypatch.setattr(sys, "argv", ["experiments", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            command.main()
+        printed = capfd.readouterr()
+        assert end.value.code == code, printed.err
+        return printed
+
+    return call
 
 
-def refused(*arguments, folder):
-    """What is said in one line when the command refuses."""
-    done = experiment(*arguments, folder=folder, code=2)
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
-    return done.stderr
+@pytest.fixture
+def refused(experiment):
+    """Call the command and return the one line that it prints when it refuses."""
+
+    def call(*arguments):
+        printed = experiment(*arguments, code=2)
+        assert printed.err.count("\n") == 1
+        assert printed.out == ""
+        return printed.err
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def plain_table(tmp_path_factory):
+    """The table of a sweep that one process runs without an interruption."""
+    known = {}
+
+    def of(text, name, cells=None):
+        if (text, cells) not in known:
+            folder = tmp_path_factory.mktemp("plain")
+            sweep = command.load_sweep(str(write(folder / f"{name}.toml", text)))
+            command.runner.run_sweep(sweep, command.runner.choose(sweep, cells, None), folder, command.engines.local(1))
+            known[text, cells] = (folder / f"{name}.csv").read_bytes()
+        return known[text, cells]
+
+    return of
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def start(*arguments, folder):
+    """Start the command as a process, in a session of its own."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], cwd=folder, env=ENVIRONMENT, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def finish(process):
+    """The exit code and standard error of a process that ends by itself."""
+    _, said = process.communicate(timeout=PATIENCE)
+    assert "Traceback" not in said
+    return process.returncode, said
 
 
 def results(folder, ending="csv", name="tiny"):
@@ -78,8 +133,11 @@ def log_lines(folder, name="tiny"):
     return [json.loads(line) for line in results(folder, "jsonl", name).read_text().splitlines()]
 
 
-def wait_for(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
+def wait_for(condition, process=None):
+    """Wait until the condition holds; a process that ends before is a failure."""
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
+        if process is not None and process.poll() is not None:
+            assert condition(), process.communicate()
+        time.sleep(0.02)

@@ -1,31 +1,44 @@
-"""Real processes, killed in the middle."""
+"""Real processes, killed in the middle. Two runs of the sweep never end, so that there always is a middle."""
 
+import contextlib
 import os
 import signal
-import subprocess
-import time
+from pathlib import Path
 
 import psutil
 import pytest
 
-from .conftest import COMMAND, TINY, experiment, log_lines, results, wait_for
+from .conftest import TINY, finish, log_lines, results, start, wait_for, write
 
 pytestmark = pytest.mark.slow
-LONG = TINY.split("[[grid]]")[0] + '[[grid]]\ninstance = "equally-spaced"\ngap = 0.1\nn = [4, 5]\nmethod = "bridge"\n'
-LONG = (
-    LONG.replace("runs = 3", "runs = 8")
-    .replace("delta = 0.2", "delta = 0.01")
-    .replace("growth = 0.05", "growth = 0.004")
-)
+ENDLESS = """
+[[grid]]
+instance = "equally-spaced"
+gap = 1.5
+n = [3, 4]
+method = "bridge"
+
+[[grid]]  # started after n = 4 and before n = 3; this gap takes hours to prove, vote by vote
+instance = "equally-spaced"
+gap = 1e-4
+growth = 0.0
+n = 5
+method = "bridge"
+runs = 2
+seconds = 2
+
+[[except]]
+where = { n = 4 }
+seconds = 3
+"""
+LONG = TINY.split("[[grid]]")[0].replace("runs = 3", "runs = 5") + ENDLESS
+QUICK = "long/*/n=[34]/bridge"  # the cells that end
+ARGUMENTS = "run", "long.toml", "--jobs", 2
 
 
 def lines_in(folder):
     path = results(folder, "jsonl", "long")
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def children_of(process):
-    return psutil.Process(process.pid).children()
 
 
 def alive(child):
@@ -35,65 +48,76 @@ def alive(child):
         return False
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    (folder / "long.toml").write_text(LONG)
-    experiment("run", "long.toml", "--jobs", 2, folder=folder)
-    return results(folder, name="long").read_bytes()
+def workers_of(process):
+    """The processes that compute runs."""
+    found = [
+        child for child in psutil.Process(process.pid).children() if "resource_tracker" not in str(child.cmdline())
+    ]
+    return found if len(found) == 2 else []
 
 
-def start(folder):
-    (folder / "long.toml").write_text(LONG)
-    command = [*COMMAND, "run", "long.toml", "--jobs", "2"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, text=True, start_new_session=True, **pipes)
+def start_and_wait(folder, lines, *more):
+    """The command with so many runs finished, and both its processes in a run that never ends."""
+    write(folder / "long.toml", LONG)
+    process = start(*ARGUMENTS, *more, folder=folder)
+    wait_for(lambda: lines_in(folder) >= lines, process)
+    assert lines_in(folder) == lines
+    return process
 
 
-def test_a_killed_sweep_goes_on_and_ends_the_same(undisturbed, tmp_path):
-    finished = 0
-    for more in (2, 3):
-        process = start(tmp_path)
-        wait_for(lambda wanted=finished + more: lines_in(tmp_path) >= wanted)
-        workers = children_of(process)
+def test_a_killed_sweep_resumes_and_ends_the_same(tmp_path, experiment, plain_table):
+    for finished, options in ((3, ("--runs", 3)), (5, ())):
+        process = start_and_wait(tmp_path, finished, *options)
+        workers = workers_of(process)
+        assert len(workers) == 2
         process.kill()
-        process.communicate(timeout=20)
-        assert process.returncode == -signal.SIGKILL
+        process.communicate()
         wait_for(lambda workers=workers: not any(map(alive, workers)))
-        finished = lines_in(tmp_path)
         assert not results(tmp_path, name="long").exists()
     kept = results(tmp_path, "jsonl", "long").read_bytes()
-    assert 5 <= finished < 16
-    experiment("run", "long.toml", "--jobs", 2, folder=tmp_path)
-    assert results(tmp_path, name="long").read_bytes() == undisturbed
-    assert results(tmp_path, "jsonl", "long").read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    with results(tmp_path, "jsonl", "long").open("ab") as log:
+        log.write(b'{"cell": "long/equally-spaced/n=3/bri')  # a line that the kill cut off
+    experiment("run", "long.toml", "--jobs", 1, "--cell", QUICK)
+    assert results(tmp_path, name="long").read_bytes() == plain_table(LONG, "long", QUICK)
+    assert results(tmp_path, "jsonl", "long").read_bytes().startswith(kept)
     assert sorted((line["cell"], line["run"]) for line in log_lines(tmp_path, "long")) == [
-        (f"long/equally-spaced/n={n}/bridge", run) for n in (4, 5) for run in range(8)
+        (f"long/equally-spaced/n={n}/bridge", run) for n in (3, 4) for run in range(5)
     ]
 
 
+def ignores(process, number):
+    """Whether the process ignores a signal, or has ended."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    except FileNotFoundError:
+        return True
+    mask = next((line.split()[1] for line in status.splitlines() if line.startswith("SigIgn")), "0")
+    return bool(int(mask, 16) >> (number - 1) & 1) or "State:\tZ" in status
+
+
 @pytest.mark.parametrize("order", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "kill"])
-def test_an_interruption_says_how_to_go_on(tmp_path, order):
-    process = start(tmp_path)
-    wait_for(lambda: lines_in(tmp_path) >= 1)
-    process.send_signal(order)
-    if order == signal.SIGTERM:  # as `timeout` does it
-        time.sleep(0.05)
+def test_an_interruption_says_how_to_resume(tmp_path, order):
+    process = start_and_wait(tmp_path, 5)
+    workers = workers_of(process)
+    if order == signal.SIGINT:  # a terminal sends it to the whole group
         os.killpg(process.pid, order)
-    _, said = process.communicate(timeout=20)
-    assert process.returncode == 130
+    else:  # as `timeout` does it: to the process, then to its group
+        process.send_signal(order)
+        wait_for(lambda: ignores(process, order))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, order)
+    code, said = finish(process)
+    assert code == 130
     first, last = said.strip().splitlines()
-    assert first.startswith(f"{lines_in(tmp_path)} of 16 runs are saved")
-    assert first.endswith("go on with: shortlist experiment run long.toml --jobs 2")
-    assert last == "shortlist: interrupted"
+    assert first == "5 of 12 runs are saved; resume with: python -m experiments run long.toml --jobs 2"
+    assert last == "experiments: interrupted"
+    wait_for(lambda: not any(map(alive, workers)))
 
 
 def test_a_killed_worker_process_is_said_in_one_line(tmp_path):
-    process = start(tmp_path)
-    wait_for(lambda: lines_in(tmp_path) >= 1)
-    worker = next(child for child in children_of(process) if any("spawn_main" in word for word in child.cmdline()))
-    worker.kill()
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 2
+    process = start_and_wait(tmp_path, 5)
+    workers_of(process)[0].kill()
+    code, said = finish(process)
+    assert code == 2
     assert "was killed; the finished runs are saved" in said
     assert said.count("\n") == 1

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from experiments.measures import measure_run
 from shortlist import OracleTracking, make_instance, simulate, solve_oracle
-from shortlist.experiments.measures import measure_run
-from shortlist.pairs import n_pairs
-from shortlist.simulation import _child, draw_world, prepare, shares
+from shortlist.core.pairs import n_pairs
+from shortlist.simulation.run import _child, draw_world, prepare, shares
 
 CELL = {"measure": "comparisons", "instance": "random-utilities", "n": 5, "k": 2, "delta": 0.2, "seed": 11}
 
@@ -25,16 +25,16 @@ def test_runs_are_seeded_as_numpy_spawns_children():
     "changes",
     [
         {"method": "bridge", "growth": 0.02},
-        {"method": "bridge", "rule": "posterior"},
+        {"method": "bridge", "stopping": "posterior"},
         {"method": "oracle-tracking", "growth": 0.05, "alpha": 0.4},
         {"method": "oracle", "growth": 0.05},
-        {"method": "uniform", "instance": "equally-spaced", "gap": 1.0},
+        {"method": "uniform", "instance": "equally-spaced", "gap": 1.0, "growth": 0.05},
     ],
     ids=lambda changes: changes["method"],
 )
 def test_a_cell_is_what_simulate_plays(changes):
     cell = {**CELL, **changes}
-    options = {name: cell[name] for name in ("delta", "rule", "growth") if name in cell}
+    options = {name: cell[name] for name in ("delta", "stopping", "growth") if name in cell}
     if "alpha" in cell:
         options["learner"] = OracleTracking(alpha=cell["alpha"])
     world = make_instance(cell["instance"], cell["k"], cell["n"], cell.get("gap", 0.1))

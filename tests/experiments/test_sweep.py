@@ -1,11 +1,12 @@
 import pytest
 
-from shortlist.errors import BadExperiment, BadInstance
-from shortlist.experiments.figures import _KINDS
-from shortlist.experiments.looks import AXES, LOOKS
-from shortlist.experiments.measures import PLAYED_BY, check_cell
-from shortlist.experiments.sweep import load_sweep, read_sweep, sweep_names
-from shortlist.io.instances import make_instance
+from experiments.errors import BadExperiment
+from experiments.figures import _KINDS
+from experiments.measures import PLAYED_BY, check_cell
+from experiments.method_styles import AXES, METHOD_STYLES
+from experiments.sweep import load_sweep, read_sweep, sweep_names
+from shortlist import make_instance
+from shortlist.errors import BadInstance
 
 from .conftest import TINY
 
@@ -38,7 +39,7 @@ def test_cells_are_chosen_by_name_or_pattern():
         "tiny/random-utilities/n=3/bridge"
     ]
     assert len(sweep.select("*/bridge")) == 3
-    with pytest.raises(BadExperiment, match="experiment list tiny"):
+    with pytest.raises(BadExperiment, match="experiments list tiny"):
         sweep.select("tiny/*/n=5/*")
 
 
@@ -47,13 +48,13 @@ def test_cells_are_chosen_by_name_or_pattern():
     [
         ("k = 1", "", "without k"),
         ("k = 1", "k = 1\nspeed = 3", "speed"),
-        ("k = 1", "k = 'one'", "no int"),
-        ("seed = 7", "seed = true", "no int"),
+        ("k = 1", "k = 'one'", "not a whole number"),
+        ("seed = 7", "seed = true", "not a whole number"),
         ("n = [3, 4]", "n = [3, 3]", "twice"),
         ("title", "name", "lacks 'title'"),
-        ("runs = 3", "runs = 0", "the least is 1"),
-        ("[figure]", "[[figure]]", "not laid out"),
-        ("where = {", "where = 3 # {", "not laid out"),
+        ("runs = 3", "runs = 0", "at least 1"),
+        ("[figure]", "[[figure]]", "layout of a sweep"),
+        ("where = {", "where = 3 # {", "layout of a sweep"),
         ('x = "n"', 'x = "beauty"', "draws x"),
         ('x = "n"', 'x = ["n"]', "draws x"),
         ('x = "n"', 'x = "method"', "draws x"),
@@ -64,13 +65,13 @@ def test_cells_are_chosen_by_name_or_pattern():
         ('kind = "lines"\nx = "n"\nacross = "instance"', 'kind = "heat"', "shares"),
         ('kind = "lines"\nx = "n"\nacross = "instance"', 'kind = "ratios"', "needs sources"),
         ('title = "Tiny"', 'title = "Tiny"\nmeasure = "shares"', "kind = 'heat'"),
-        ('title = "Tiny"', "title = 3", "no text"),
-        ('title = "Tiny"', 'title = "Tiny"\nmeasure = ["comparisons"]', "no text"),
+        ('title = "Tiny"', "title = 3", "not a text"),
+        ('title = "Tiny"', 'title = "Tiny"\nmeasure = ["comparisons"]', "not a text"),
         ('title = "Tiny"', 'title = "Tiny"\ngird = 3', "gird"),
         ('across = "instance"', "", "at one place"),
         ('where = { method = "lower-bound"', 'where = { methid = "lower-bound"', "methid"),
         ("[[grid]]", "[[gird]]", "gird"),
-        ("[all]", "[all", "no TOML"),
+        ("[all]", "[all", "not valid TOML"),
     ],
 )
 def test_a_sweep_that_makes_no_sense_is_refused(old, new, message):
@@ -79,10 +80,10 @@ def test_a_sweep_that_makes_no_sense_is_refused(old, new, message):
 
 
 def test_rules_tell_cells_apart():
-    rules = TINY.replace('across = "instance"', 'across = "instance"\ndown = "rule"').replace(
-        '"n", "method"]', '"n", "method", "rule"]'
+    rules = TINY.replace('across = "instance"', 'across = "instance"\ndown = "stopping"').replace(
+        '"n", "method"]', '"n", "method", "stopping"]'
     )
-    sweep = read_sweep("tiny", rules.replace("growth = 0.05", 'growth = 0.05\nrule = ["edges", "glr"]'))
+    sweep = read_sweep("tiny", rules.replace("growth = 0.05", 'growth = 0.05\nstopping = ["edges", "glr"]'))
     assert [cell.id for cell in sweep.cells][:2] == [
         "tiny/equally-spaced/n=3/bridge/edges",
         "tiny/equally-spaced/n=3/oracle-tracking/edges",
@@ -105,9 +106,9 @@ def test_cells_that_cannot_be_played_are_refused():
     for old, new, message in [
         ("growth = 0.05", "growth = -1", "growth"),
         ("alpha = 0.2", "alpha = 7", "alpha"),
-        ("growth = 0.05", "growth = 0.05\nrule = 'magic'", "unknown rule"),
+        ("growth = 0.05", "growth = 0.05\nstopping = 'magic'", "unknown stopping rule"),
         ('"oracle-tracking", "lower-bound"]', '"seeks"]\ndelta = 0.5', "SEEKS is proved"),
-        ('"oracle-tracking", "lower-bound"]', '"seeks"]\nrule = "glr"', "stopping of its own"),
+        ('"oracle-tracking", "lower-bound"]', '"seeks"]\nstopping = "glr"', "stopping of its own"),
         (
             'instance = "random-utilities"\nn = 3\nmethod = ["bridge", "lower-bound"]',
             'instance = "sst"\nn = 3\nmethod = "oracle"',
@@ -131,7 +132,7 @@ def test_every_sweep_that_comes_along_can_be_played_and_drawn(name):
     for cell in sweep.cells:
         assert cell.id.startswith(f"{name}/")
         assert cell["method"] in {*PLAYED_BY[sweep.measure], *BASELINES}
-        assert cell["method"] in LOOKS
+        assert cell["method"] in METHOD_STYLES
         assert make_instance(cell["instance"], cell["k"], cell["n"]).n == cell["n"]
         assert sweep.measure in AXES or sweep.measure == "shares"
 

@@ -1,9 +1,12 @@
-"""The edge theorem, counted: false claims of the `edges` certificate in seeded runs, at any moment of a run.
+"""The edge theorem, counted: false claims of the `edges` stopping rule in seeded runs, at any moment of a run.
 
 S* is fixed before a run and no outsider is ever expected to beat a member of it. Two things are counted. A run is
 fooled if anything it shows contradicts S*. It is crossed if the outsiders' accounts against a member of S* ever reach
 log(k/delta) together: the event that Ville's inequality bounds, without which nobody can be fooled. Safeguards are
 tested twice: with them at most a share delta is fooled, and without them many more.
+
+Power: 120 runs detect a share of 25 % with probability 0.98 and one of 20 % with 0.79. Without a safeguard 53 to 100 %
+are fooled, which 120 runs always show. `make slow` plays 1,000.
 """
 
 import copy
@@ -13,18 +16,19 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from shortlist import certify, create_study, loop
-from shortlist.certificates.edges import Edges, certify_votes
-from shortlist.families import Gaussian
-from shortlist.ledger import Ledger, empty_ledger
-from shortlist.pairs import node_sums, pair_ends
-from shortlist.problem import Problem
-from shortlist.rules.bridge import Bridge
-from shortlist.rules.uniform import Uniform
-from shortlist.tally import Block
+from shortlist import certify, create_study
+from shortlist.core import loop
+from shortlist.core.betting import Ledger, empty_ledger
+from shortlist.core.families import Gaussian
+from shortlist.core.pairs import node_sums, pair_ends
+from shortlist.core.problem import Problem
+from shortlist.core.sampling.bridge import Bridge
+from shortlist.core.sampling.uniform import Uniform
+from shortlist.core.stopping.edges import Edges, certify_votes
+from shortlist.core.tally import Block
 
 DELTA, VOTES = 0.1, 300
-RUNS = int(os.environ.get("RUNS", "300"))  # make slow plays 1,000
+RUNS = int(os.environ.get("RUNS", "120"))
 EQUAL_GAUSSIAN = Gaussian(2.0)
 pytestmark = pytest.mark.slow
 
@@ -44,7 +48,7 @@ def contradicts(verdict, truth):
 
 
 def crosses(ledger, truth):
-    """Have the outsiders' accounts against a member of S* won k/delta? On the ledger's own side of the line."""
+    """Have the outsiders' accounts against a member of S* won k/delta? On the ledger's own side of the cutoff."""
     problem, accounts = ledger.problem, ledger.accounts()
     here = np.isin(np.arange(problem.n), list(truth)) != ledger.flipped
     across = ~here[accounts.source] & here[accounts.target]
@@ -54,7 +58,7 @@ def crosses(ledger, truth):
 
 def answers(problem, rng, first, second, counts, mean, ties):
     """Votes on pairs with these means, a share of them ties."""
-    if problem.family.win is None:
+    if problem.family.is_measured:
         drawn = problem.family.draw(rng, mean, counts)
         return Block(first, second, drawn, counts).divided(*problem.family.split(counts, drawn))
     counts = counts.astype(np.int64)
@@ -66,21 +70,21 @@ def answers(problem, rng, first, second, counts, mean, ties):
     )
 
 
-def play(seed, problem, truth, world, rule=None, ties=0.0, votes=VOTES):
+def play(seed, problem, truth, world, sampling=None, ties=0.0, votes=VOTES):
     """One run in blocks of growing size: was it fooled, was it crossed, was it certified?
 
     `world` gives the matrix of means at a vote number; it may look at the ledger.
     """
     rng = np.random.default_rng((2026, seed))
-    state = loop.start(problem, rule or Bridge(), Edges(), seed)
+    state = loop.start(problem, sampling or Bridge(), Edges(), seed)
     fooled = crossed = False
     while not (state.verdict.done or fooled) and state.tally.votes < votes:
         asked = round(state.tally.votes)
         pairs, counts = loop.ask_block(state, max(10, asked // 2))
         first, second = pair_ends(problem.n, pairs)
-        mean = world(asked, state.facts.book)[first, second]
+        mean = world(asked, state.evidence.kept_ledger)[first, second]
         state = loop.tell_block(state, answers(problem, rng, first, second, counts, mean, ties))
-        crossed = crossed or crosses(state.facts.book, truth)
+        crossed = crossed or crosses(state.evidence.kept_ledger, truth)
         fooled = contradicts(state.verdict, truth)
     fooled = fooled or contradicts(loop.examine(state), truth)
     return fooled, crossed, state.verdict.reason == "certified"
@@ -111,7 +115,7 @@ def drifting(vote, ledger):
 SCENARIOS = {
     "equal": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, even(5)),
     "equal, asked at random": lambda seed: play(seed, Problem(4, 1, DELTA), {0}, even(4), Uniform()),
-    "tie at the line": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, from_theta(1.5, 0.0, 0.0, -1.0, -1.5)),
+    "tie at the cutoff": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, from_theta(1.5, 0.0, 0.0, -1.0, -1.5)),
     "drifting judges": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, drifting),
     "40 % ties": lambda seed: play(seed, Problem(4, 1, DELTA), {0}, even(4), ties=0.4),
     "k > n/2": lambda seed: play(seed, Problem(4, 3, DELTA), {0, 1, 2}, even(4)),
@@ -127,7 +131,7 @@ def test_no_more_than_delta_are_fooled(name):
     assert at_most_delta(crossed)
 
 
-def test_cycles_on_either_side_of_the_line_do_not_matter():
+def test_cycles_on_either_side_of_the_cutoff_do_not_matter():
     matrix = np.full((6, 6), 0.5)
     matrix[:3, 3:], matrix[3:, :3] = 0.85, 0.15
     for i, j in [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]:
@@ -141,7 +145,7 @@ def test_cycles_on_either_side_of_the_line_do_not_matter():
 
 
 @pytest.mark.parametrize("k", [1, 2])
-def test_an_opponent_who_asks_what_is_closest_to_a_false_certificate(k):
+def test_an_opponent_who_asks_what_is_closest_to_a_false_proof(k):
     """Equal items, and every question goes to the outsider's account against a member that has won most."""
     problem = Problem(4, k, DELTA)
     outside, inside = (end.ravel() for end in np.meshgrid(np.arange(k, 4), np.arange(k)))
@@ -153,7 +157,7 @@ def test_an_opponent_who_asks_what_is_closest_to_a_false_certificate(k):
             worst = np.argmax(ledger.wealth(outside, inside) + 1e-9 * rng.random(len(outside)))
             first, second = outside[[worst]], inside[[worst]]
             outcome = rng.integers(0, 2, 1).astype(np.float64)
-            ledger = ledger.add(Block(first, second, outcome, np.ones(1)), ledger.bets(first, second))
+            ledger = ledger.add(ledger.place_bets(Block(first, second, outcome, np.ones(1))))
             if crosses(ledger, truth):
                 crossed += 1
                 fooled += contradicts(examined(ledger), truth)
@@ -163,20 +167,20 @@ def test_an_opponent_who_asks_what_is_closest_to_a_false_certificate(k):
 
 
 def examined(ledger):
-    """All that the certificate says of a ledger."""
-    certificate = Edges()
-    state = loop.start(ledger.problem, Uniform(), certificate)
-    return certificate.examine(certificate.start(ledger.problem), ledger.problem, state.facts._replace(ledger=ledger))
+    """All that the stopping rule says of a ledger."""
+    stopping = Edges()
+    state = loop.start(ledger.problem, Uniform(), stopping)
+    return stopping.examine(stopping.start(ledger.problem), ledger.problem, state.evidence._replace(ledger=ledger))
 
 
 def told(study, keep) -> Ledger:
     """A ledger of the answers of a study that `keep` keeps, and of nothing else: no doubt, no trace of an undo."""
-    kept = [answer for answer in study.history if answer.outcome is not None and keep(answer)]
+    kept = [answer for answer in study.rows if answer.outcome is not None and keep(answer)]
     if not kept:
         return empty_ledger(study.problem)
-    ends = [[study.items.index(getattr(answer.question, side)) for answer in kept] for side in ("first", "second")]
-    outcomes, bets = np.array([(answer.outcome, answer.question.bet) for answer in kept]).T
-    return empty_ledger(study.problem).add(Block(*map(np.array, ends), outcomes, np.ones(len(kept))), bets)
+    ends = [[study.items.index(getattr(answer, side)) for answer in kept] for side in ("first", "second")]
+    outcomes, bets = np.array([(answer.outcome, answer.bet) for answer in kept]).T
+    return empty_ledger(study.problem).add(Block(*map(np.array, ends), outcomes, np.ones(len(kept)), bets))
 
 
 def favours_outsider(rng):
@@ -184,10 +188,10 @@ def favours_outsider(rng):
 
 
 def delayed(seed):
-    """Two equal items, 16 questions out at once. What speaks for "b" comes back at once; of what speaks for "a", half
-    comes two rounds later and half never. Fooled, looking at all moments; and fooled at the end without doubts?"""
+    """Two equal items, 16 questions pending at once. Votes for "b" come back at once; of the votes for "a", half
+    come two rounds later and half never. Fooled, looking at all moments; and fooled at the end without doubts?"""
     rng, truth = np.random.default_rng((4, seed)), {"a"}
-    study = create_study(["a", "b"], 1, DELTA, method="uniform", rule="edges", seed=seed)
+    study = create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping="edges", seed=seed)
     late, fooled = [], False
     for _ in range(3):
         due, late = late, []
@@ -209,7 +213,7 @@ def delayed(seed):
 
 def test_delays_that_depend_on_the_outcome():
     fooled, careless = np.sum([delayed(seed) for seed in range(RUNS)], axis=0)
-    print(f"delays: fooled {fooled / RUNS:.3f}, without counting what is out as lost {careless / RUNS:.3f}")
+    print(f"delays: fooled {fooled / RUNS:.3f}, without counting pending questions as lost {careless / RUNS:.3f}")
     assert at_most_delta(fooled)
     assert far_above_delta(careless)
 
@@ -218,7 +222,7 @@ def meddled(seed, votes=20):
     """Two equal items. An owner who wants "b" takes back whatever speaks for "a", by undo or by voiding its judge.
     Fooled, looking at all moments; and fooled at the end if an undo had removed the vote wholly?"""
     rng, truth = np.random.default_rng((5, seed)), {"a"}
-    study = create_study(["a", "b"], 1, DELTA, method="uniform", rule="edges", seed=seed)
+    study = create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping="edges", seed=seed)
     fooled = False
     for vote in range(votes):
         question = study.ask(judge=f"judge {vote}")
@@ -230,7 +234,9 @@ def meddled(seed, votes=20):
             verdict = study.void(f"judge {vote}") if vote % 2 else study.undo(question)
             fooled = fooled or contradicts(verdict, truth)
     fooled = fooled or contradicts(study.examine(), truth)
-    return fooled, fooled or contradicts(examined(told(study, lambda answer: not answer.undone)), {0})
+    return fooled, fooled or contradicts(
+        examined(told(study, lambda answer: answer.status not in ("undone", "voided"))), {0}
+    )
 
 
 def test_an_owner_who_takes_back_what_opposes_a_false_answer():
@@ -244,7 +250,9 @@ def silenced(seed, votes=20):
     """Two equal items and judges who never say "a": they say nothing, and the owner loses patience. Fooled; and fooled
     if the questions of a voided judge were skipped?"""
     rng, truth = np.random.default_rng((7, seed)), {"a"}
-    voiding, skipping = (create_study(["a", "b"], 1, DELTA, method="uniform", rule="edges", seed=seed) for _ in "12")
+    voiding, skipping = (
+        create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping="edges", seed=seed) for _ in "12"
+    )
     for vote in range(votes):
         says_b = favours_outsider(rng)
         for study in (voiding, skipping):
@@ -268,13 +276,13 @@ def test_judges_who_are_voided_because_they_are_silent():
 
 
 def test_to_void_the_only_judge_proves_nothing():
-    """However many of this judge's questions are out, which hold the certificate back, and whenever it happens."""
+    """However many of this judge's questions are pending, which hold the proof back, and whenever it happens."""
     for held in range(1, 7):
-        study = create_study(["a", "b"], 1, DELTA, method="uniform", rule="edges", seed=1)
+        study = create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping="edges", seed=1)
         for vote in range(25):
             question = study.ask(judge="only")
-            if vote >= 2 and len(study.out) <= held:
-                study.ask(judge="only")  # stays out
+            if vote >= 2 and len(study.pending) <= held:
+                study.ask(judge="only")  # stays pending
             if study.tell(question, winner="a").done:
                 break
             assert not copy.deepcopy(study).void("only").done

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from shortlist.families import BradleyTerry
-from shortlist.instances import Sst, Utilities, equally_spaced
-from shortlist.simulation import simulate
+from shortlist.core.families import BradleyTerry
+from shortlist.simulation.run import simulate
+from shortlist.simulation.worlds import Sst, Utilities, equally_spaced
 
 pytestmark = pytest.mark.sweep
 # n, k, mean comparisons at gap 0.25 and delta 0.01, runs: single runs scatter by 20 % at n=10, by 6 % at n=50
@@ -31,7 +31,7 @@ def test_lazy_blocks_agree_with_round_by_round_at_ten_items():
 
 
 def test_full_gradients_do_no_worse():
-    from shortlist.rules.oracle_tracking import OracleTracking
+    from shortlist.core.sampling.oracle_tracking import OracleTracking
 
     sampled, full = (cell(10, 3, OracleTracking(gradient=gradient)) for gradient in ("sampled", "full"))
     assert full.correct == 20

@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import chisquare, fisher_exact
 
 import shortlist
-from shortlist.dice import draw_case
+from shortlist.core.draws import draw_case
 from shortlist.errors import BadCases
 from shortlist.judges.cases import check_cases, read_cases
 from tests.judges.world import ITEMS
@@ -45,7 +45,7 @@ def test_csv(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("c.txt", "\n \n", "holds no cases"),
+        ("c.txt", "\n \n", "contains no cases"),
         ("c.txt", "one\ntwo\none", "line 3 repeats the case of line 1"),
         ("c.txt", b"\xff\xfe\x00", "cannot read"),
         ("c.jsonl", '{"text": "one"}\nnope', "line 2 is not JSON"),
@@ -54,10 +54,10 @@ def test_csv(tmp_path):
         ("c.jsonl", '"one"', "line 1: a case needs a text"),
         ("c.jsonl", '{"id": [1], "text": "one"}', "line 1: id"),
         ("c.jsonl", '{"id": 1, "text": "one"}\n{"id": "1", "text": "two"}', "line 2 repeats"),
-        ("c.csv", "id,prompt\n1,one", "names no column `text`"),
+        ("c.csv", "id,prompt\n1,one", "has no column `text`"),
         ("c.csv", "id,text\n1", "line 2: a case needs a text"),
-        ("c.csv", "", "names no column"),
-        ("c.xlsx", "", "is no .txt, .jsonl, .csv file"),
+        ("c.csv", "", "has no column"),
+        ("c.xlsx", "", "is not a .txt, .jsonl, .csv file"),
     ],
 )
 def test_files_that_make_no_sense(tmp_path, name, text, said):
@@ -88,7 +88,7 @@ def test_cases_are_drawn_fairly_and_the_same_again():
 def test_cases_know_nothing_of_sides():
     cases = check_cases(["one", "two"])
     table = [[0, 0], [0, 0]]
-    study = shortlist.create_study(ITEMS, k=2, method="uniform", rule="edges", seed=1)
+    study = shortlist.create_study(ITEMS, k=2, sampling="uniform", stopping="edges", seed=1)
     for question in study.ask(600):
         one = draw_case(study.seed, question.id, cases) == cases[0]
         table[one][question.first < question.second] += 1

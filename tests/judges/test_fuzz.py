@@ -8,15 +8,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shortlist
+from shortlist.core.families import BradleyTerry, Gaussian
+from shortlist.core.outcomes import outcome_of
 from shortlist.errors import BadOutcome, JudgeUnclear, ShortlistError, UnknownItem
-from shortlist.families import BradleyTerry, Gaussian
+from shortlist.judges.base import Call, Skip
 from shortlist.judges.command import read_reply
-from shortlist.judges.http import read_retry_after
-from shortlist.judges.judge import Asked, Skip, outcome_of
+from shortlist.judges.endpoint import read_retry_after
 from tests.judges.server import send
 from tests.judges.world import AT_ONCE, new_study, told
 
-ASKED = Asked(7, "ann", "bob")
+CALL = Call(7, "ann", "bob")
 WORDS = st.sampled_from(
     ["winner", "outcome", "skip", "id", "choices", "message", "content", "usage", "error", "refusal"]
 )
@@ -33,28 +34,37 @@ CHAT = st.fixed_dictionaries(
 BODIES = st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()) | CHAT.map(
     lambda value: json.dumps(value).encode()
 )  # fmt: skip
-QUICK = {"backoff": AT_ONCE, "retries": 0, "workers": 2, "time_limit": 5.0, "warn": lambda text: None}
+QUICK = {"backoff": AT_ONCE, "retries": 0, "workers": 2, "time_limit": 60.0, "warn": lambda text: None}
 
 
+@pytest.fixture(autouse=True)
+def few_skips(monkeypatch):
+    """A judge that says nothing useful is given up soon."""
+    monkeypatch.setattr("shortlist.judges.run.SKIPS_IN_A_ROW", 4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(BODIES, st.booleans())
 def test_any_output_is_an_answer_or_unclear(output, kept):
     try:
-        answer = read_reply(output, ASKED, must_repeat_id=kept).answer
+        answer = read_reply(output, CALL, must_repeat_id=kept).answer
     except JudgeUnclear:
         return
     assert isinstance(answer, Skip) or answer in ("ann", "bob", "tie") or isinstance(answer, float)
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(JSON | st.binary() | st.lists(st.floats()), st.sampled_from([BradleyTerry(), Gaussian()]))
 def test_any_answer_is_an_outcome_or_refused(answer, family):
     try:
-        outcome = outcome_of(ASKED, answer, family)
+        outcome = outcome_of(answer, "ann", "bob", family)
     except (BadOutcome, UnknownItem):
         return
     assert -1e12 <= outcome <= 1e12
     assert family.name == "gaussian" or 0.0 <= outcome <= 1.0
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text() | st.floats().map(str) | st.dates().map(str))
 def test_any_retry_after_is_seconds_or_nothing(value):
     seconds = read_retry_after(value)

@@ -3,11 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.errors import BadJudge
-from shortlist.judges.judge import Asked, Case
-from shortlist.judges.prompt import CASE_PROMPT, PLAIN_PROMPT, read_verdict, write_prompt
+from shortlist.judges.base import Call, Case
+from shortlist.judges.endpoint import CASE_PROMPT, PLAIN_PROMPT, read_verdict, write_prompt
 
-PLAIN = Asked(1, "ann", "bob")
-FULL = Asked(1, "ann", "bob", "text of ann", "text of bob", Case("c", "a task"))
+PLAIN = Call(1, "ann", "bob")
+FULL = Call(1, "ann", "bob", "text of ann", "text of bob", Case("c", "a task"))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_any_text_is_read_without_harm(text):
 @given(st.text(), st.text(), st.text())
 def test_texts_are_shown_as_they_are(first, second, case):
     """Also if they look like fields of the prompt."""
-    asked = Asked(1, "ann", "bob", first, second, Case("c", case))
+    asked = Call(1, "ann", "bob", first, second, Case("c", case))
     assert write_prompt("<{first}|{second}|{case}|{other}|{}>", asked) == f"<{first}|{second}|{case}|{{other}}|{{}}>"
 
 

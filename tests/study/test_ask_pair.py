@@ -19,4 +19,4 @@ def test_wrong_pairs_are_refused():
     for pair in (("a", "c"), ("a", "a"), ("a", "x")):
         with pytest.raises(BadProblem, match="pair"):
             study.ask(pair=pair)
-    assert study.out == []
+    assert study.pending == []

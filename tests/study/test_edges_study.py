@@ -41,7 +41,7 @@ def test_answers_in_any_order_give_the_same_wealth():
     for study, order in zip(studies, (range(40), reversed(range(40))), strict=True):
         for number in order:
             study.tell(number, outcomes[number])
-    one, two = (study._desk.ahead.facts.ledger for study in studies)
+    one, two = (study._state.ahead.evidence.ledger for study in studies)
     np.testing.assert_allclose(one.table, two.table, atol=1e-12)
     np.testing.assert_allclose(one.inflow, two.inflow, atol=1e-12)
 
@@ -50,22 +50,22 @@ def test_undo_takes_support_back_and_leaves_opposition():
     study = shortlist.create_study(["a", "b"], k=1, delta=1e-6)
     for _ in range(10):
         study.tell(study.ask(), winner="a")
-    before = study._desk.ahead.facts.ledger.inflow.copy()
+    before = study._state.ahead.evidence.ledger.inflow.copy()
     winning = study.ask()
     study.tell(winning, winner="a")
     study.undo(winning)
-    np.testing.assert_allclose(study._desk.ahead.facts.ledger.inflow, before, atol=1e-12)
+    np.testing.assert_allclose(study._state.ahead.evidence.ledger.inflow, before, atol=1e-12)
     losing = study.ask()
     study.tell(losing, winner="b")
-    after = study._desk.ahead.facts.ledger.inflow.copy()
+    after = study._state.ahead.evidence.ledger.inflow.copy()
     study.undo(losing.id)
-    assert np.all(study._desk.ahead.facts.ledger.inflow <= after + 1e-12)
+    assert np.all(study._state.ahead.evidence.ledger.inflow <= after + 1e-12)
     assert study.verdict.votes == 10
-    assert study.history[losing.id].undone
+    assert study.rows[losing.id].status == "undone"
     for again in (losing, 999, study.ask()):
         with pytest.raises(UnknownQuestion):
             study.undo(again)
-    paper = shortlist.create_study(["a", "b"], k=1, method="oracle-tracking")
+    paper = shortlist.create_study(["a", "b"], k=1, sampling="oracle-tracking")
     question = paper.ask()
     paper.tell(question, 1.0)
     with pytest.raises(BadProblem, match="edges"):
@@ -82,7 +82,7 @@ def test_a_voided_judge_is_heard_no_more():
     assert open_question.judge == "ann's friend"
     study.void("ann's friend")
     assert study.verdict.votes == 20
-    assert study.out == []
+    assert study.pending == []
     with pytest.raises(VoidJudge, match="friend"):
         study.ask(judge="ann's friend")
     study.ask(judge="fair")
@@ -130,7 +130,7 @@ def test_allowed_pairs_are_respected_or_refused():
     with pytest.raises(BadInput, match="connect"):
         shortlist.create_study(ITEMS, k=2, allowed=ring[:2])
     with pytest.raises(BadInput, match="bridge"):
-        shortlist.create_study(ITEMS, k=2, allowed=ring, method="uniform")
+        shortlist.create_study(ITEMS, k=2, allowed=ring, sampling="uniform")
 
 
 def test_advice_at_a_tie():
@@ -145,7 +145,7 @@ def test_advice_at_a_tie():
         study.tell(question, coin if question.second == "c" or "c" not in (question.first,) else 1 - coin)
         if study.verdict.votes % 100 == 0 and study.advice:
             said.append(study.advice)
-    assert any("look tied at the line; a tolerance of" in advice for advice in said)
+    assert any("look tied at the cutoff; a tolerance of" in advice for advice in said)
 
 
 def test_chances_add_up_and_follow_the_votes():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from shortlist import create_study, load_study
 from shortlist.cli.app import main
 from shortlist.errors import ShortlistError
-from shortlist.io.votes import read_votes
 from shortlist.study.sql import close_databases
+from shortlist.votes.read import read_votes
 
 FUZZ = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ITEMS = ["x", "y", "z"]

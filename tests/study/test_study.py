@@ -30,7 +30,7 @@ def wins(first, second, rng):
 
 
 def fingerprint(study):
-    state = study._desk.settled
+    state = study._state.settled
     return state.tally.counts.tolist(), state.tally.sums.tolist(), state.theta_hat.tolist(), study.ask()
 
 
@@ -54,7 +54,7 @@ def test_the_loop_of_the_readme():
 def test_the_order_of_answers_does_not_matter(seed, size, order):
     def run(shuffle):
         rng = np.random.default_rng(seed)
-        study = shortlist.create_study(ITEMS, k=2, delta=1e-6, seed=5, method="oracle-tracking")
+        study = shortlist.create_study(ITEMS, k=2, delta=1e-6, seed=5, sampling="oracle-tracking")
         for _ in range(4):
             questions = study.ask(size)
             answers = [(q, float(wins(q.first, q.second, rng))) for q in questions]
@@ -68,17 +68,17 @@ def test_the_order_of_answers_does_not_matter(seed, size, order):
 
 
 def test_questions_out_are_spread_and_sides_are_fair():
-    study = shortlist.create_study([f"i{i}" for i in range(8)], k=3, method="oracle-tracking")
+    study = shortlist.create_study([f"i{i}" for i in range(8)], k=3, sampling="oracle-tracking")
     questions = study.ask(28)
     assert len({frozenset((q.first, q.second)) for q in questions}) == 28
     first_is_lower = sum(int(q.first[1:]) < int(q.second[1:]) for q in questions + study.ask(372))
     assert 160 < first_is_lower < 240
-    assert study.out == [answer.question for answer in study.history]
+    assert study.pending == [study.question(row.question) for row in study.rows]
 
 
 def test_only_what_is_settled_decides():
     """A verdict waits for the oldest question that is out: slow answers cannot bias it."""
-    study = shortlist.create_study(["a", "b"], k=1, delta=0.3, method="oracle-tracking")
+    study = shortlist.create_study(["a", "b"], k=1, delta=0.3, sampling="oracle-tracking")
     oldest = study.ask()
     for _ in range(60):
         question = study.ask()
@@ -91,13 +91,13 @@ def test_only_what_is_settled_decides():
 
 
 def test_a_skipped_question_counts_for_nothing():
-    plain, skipping = (shortlist.create_study(ITEMS, k=2, seed=3, method="oracle-tracking") for _ in range(2))
+    plain, skipping = (shortlist.create_study(ITEMS, k=2, seed=3, sampling="oracle-tracking") for _ in range(2))
     plain.tell(plain.ask(), 1.0)
     first = skipping.ask()
     skipping.skip(skipping.ask())
     skipping.tell(first, 1.0)
     assert skipping.verdict.votes == 1
-    assert skipping._desk.settled.theta_hat.tolist() == plain._desk.settled.theta_hat.tolist()
+    assert skipping._state.settled.theta_hat.tolist() == plain._state.settled.theta_hat.tolist()
     assert len({frozenset((q.first, q.second)) for q in (skipping.ask(), *skipping.ask(2))}) == 3
     with pytest.raises(AlreadyAnswered):
         skipping.tell(1, 1.0)
@@ -113,7 +113,7 @@ def test_every_way_to_say_who_won():
     ):
         question = study.ask()
         study.tell(question, **answer)
-        told = study.history[question.id].outcome
+        told = study.rows[question.id].outcome
         assert told == (float(question.first == "a") if expected is None else expected)
 
 
@@ -149,15 +149,15 @@ def test_gaussian_studies_take_differences():
         (["a", "b"], {"k": 1, "max_votes": 2.5}, "whole number"),
         (["a", "b"], {"k": 1, "seed": None}, "whole number"),
         (["a", "b"], {"k": 1, "tolerance": 0.7}, "tolerance"),
-        (["a", "b"], {"k": 1, "method": 3}, "choose one of"),
+        (["a", "b"], {"k": 1, "sampling": 3}, "choose one of"),
         (["a", "b"], {"k": 1, "family": None}, "choose one of"),
         (["a", "b"], {"k": 1, "bound": 16.0}, "bound"),
         (["a", "tie"], {"k": 1}, "tie"),
         (["a", "b"], {"k": 0}, "k is 0"),
         (["a", "b"], {"k": 2}, "k is 2"),
         (["a", "b"], {"k": 1, "delta": 2.0}, "delta"),
-        (["a", "b"], {"k": 1, "method": "magic"}, "choose one of"),
-        (["a", "b"], {"k": 1, "rule": "magic"}, "choose one of"),
+        (["a", "b"], {"k": 1, "sampling": "magic"}, "choose one of"),
+        (["a", "b"], {"k": 1, "stopping": "magic"}, "choose one of"),
         (["a", "b"], {"k": 1, "family": "magic"}, "choose one of"),
         (["a", "b"], {"k": 1, "family": "gaussian", "sigma": 0.0}, "sigma"),
         (["a", "b"], {"k": 1, "seed": -1}, "seed"),
@@ -256,7 +256,7 @@ def test_a_judge_that_raises_is_named():
 def test_questions_go_on_while_the_oldest_is_out():
     """The answers out of turn steer the questions, without end and without repeating one pair."""
     rng = np.random.default_rng(3)
-    study = shortlist.create_study(ITEMS, k=2, delta=0.2, method="oracle-tracking")
+    study = shortlist.create_study(ITEMS, k=2, delta=0.2, sampling="oracle-tracking")
     study.ask()
     pairs = set()
     for number in range(250):
@@ -287,8 +287,8 @@ def test_many_consistent_answers_out_of_order():
     rng = random.Random(0)
     study = shortlist.create_study([f"i{x:03}" for x in range(60)], k=5, max_votes=120)
     while not study.verdict.done:
-        study.ask(32 - len(study.out)) if len(study.history) + 32 - len(study.out) <= 120 else None
-        waiting = study.out
+        study.ask(32 - len(study.pending)) if len(study.rows) + 32 - len(study.pending) <= 120 else None
+        waiting = study.pending
         rng.shuffle(waiting)
         for question in waiting[:8]:
             study.tell(question, winner=min(question.first, question.second))
@@ -309,4 +309,4 @@ def test_find_top_inside_a_running_loop_and_with_an_async_object():
 def test_a_failed_judge_leaves_the_study():
     with pytest.raises(JudgeFailed) as caught:
         shortlist.find_top(ITEMS, k=2, judge=lambda a, b: a if len(asked := [a, b]) < 2 else asked)
-    assert len(caught.value.study.history) == 1
+    assert len(caught.value.study.rows) == 1

@@ -1,12 +1,14 @@
 """A real browser, and what a judge's hands do in it."""
 
 import shutil
+import time
 
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
-SETTLED = 320  # ms after which the page takes a click for the new pair
+SETTLED = 320  # ms of the page's clock after which it takes a click for the new pair
+PATIENCE = 300  # seconds; only a page that hangs takes so long
 
 
 def launch(playwright):
@@ -16,13 +18,22 @@ def launch(playwright):
     return playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
 
 
-def until(page, true, arg=None, tries=600):
+def until(page, true, arg=None):
     """Waits until an expression is true. Playwright's own way would need eval, which our pages forbid."""
-    for _ in range(tries):
-        if page.evaluate(true, arg):
-            return
-        page.wait_for_timeout(30)
-    raise AssertionError(f"never came true: {true}")
+    deadline = time.monotonic() + PATIENCE
+    while not page.evaluate(true, arg):
+        assert time.monotonic() < deadline, f"never came true: {true}"
+        page.wait_for_timeout(10)
+
+
+def settle(page):
+    """Moves the page's clock on, so that the next click is meant for the pair on the screen."""
+    page.clock.fast_forward(SETTLED)
+
+
+def stop_clock(page):
+    """The same, and the page's clock stands still from then on."""
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
 
 
 class Hands:
@@ -48,7 +59,7 @@ class Hands:
 
     def answer(self, outcome):
         question = self.ready()
-        self.page.wait_for_timeout(SETTLED)
+        settle(self.page)
         if self.how == "keyboard":
             self.page.keyboard.press({1: "ArrowLeft", 0: "2", 0.5: "t"}[outcome])
         elif self.how == "mouse":

@@ -1,4 +1,4 @@
-"""One service for all light tests; studies are told apart by their names."""
+"""One service for all tests of a process; every test has a study of its own."""
 
 import uuid
 
@@ -6,16 +6,15 @@ import pytest
 
 from shortlist.study.sql import close_databases
 from tests.study.conftest import postgres, postgres_url  # noqa: F401  the same real PostgreSQL
-from tests.web.server import Owner, Server, owner_key
+from tests.web.server import Audited, Owner, owner_key
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("web")
-    made = Server(f"sqlite:///{folder / 'studies.db'}", folder).start()
+    made = Audited(f"sqlite:///{folder / 'studies.db'}", folder).start()
     yield made
-    if made.process.poll() is None:
-        made.stop()
+    made.end()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,9 @@
-"""The pictures of docs/web.md: python -m tests.web.screenshots"""
+"""The pictures of the docs: python -m tests.web.screenshots [report]"""
 
 import math
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -11,7 +13,7 @@ from playwright.sync_api import sync_playwright
 from tests.web.browser import PHONE, Hands, launch
 from tests.web.server import Owner, Server, owner_key, take, vote
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "images"
 WORDS = [
     "Tram", "Lantern", "Harbour", "Orchard", "Compass", "Kite", "Meadow", "Anchor", "Beacon", "Willow", "Pebble",
     "Ember",
@@ -20,7 +22,7 @@ TEXT = "A {} in **two colours**, with\n\n- a short title\n- the date below"
 PROPOSALS = [{"name": f"{word} poster", "format": "markdown", "text": TEXT.format(word.lower())} for word in WORDS]
 
 
-def judge(client, name, votes, dice):
+def judge(client, name, votes, draws):
     """Somebody who likes the first words of the list better, mostly."""
     turn = take(client, name)
     for _ in range(votes):
@@ -28,34 +30,53 @@ def judge(client, name, votes, dice):
             return
         question = turn["questions"][0]
         first, second = (WORDS.index(question[side]["title"].split()[0]) for side in ("first", "second"))
-        outcome = float(dice.random() < 1 / (1 + math.exp(0.5 * (first - second))))
+        outcome = float(draws.random() < 1 / (1 + math.exp(0.5 * (first - second))))
         while (answer := vote(client, question["id"], outcome, 1)).status_code == 429:
             time.sleep(0.2)
         turn = answer.json()["next"]
 
 
-def main():
+def main(which):
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        server = Server(f"sqlite:///{folder}/s.db", folder).start()
-        browser = launch(playwright)
-        try:
-            shoot(server, browser)
-        finally:
-            browser.close()
-            server.stop()
+        if which != ["report"]:
+            shoot_pages(folder, playwright)
+        shoot_report(folder, playwright)
+
+
+def shoot_report(folder, playwright):
+    """The report of the demo, down to its first figure."""
+    file = Path(folder) / "report.html"
+    subprocess.run([sys.executable, "-m", "shortlist", "demo", "--out", str(file)], check=True, capture_output=True)
+    browser = launch(playwright)
+    page = browser.new_context(viewport={"width": 760, "height": 600}).new_page()
+    page.goto(file.as_uri())
+    box = page.locator("figure, main img, main svg").first.bounding_box()
+    clip = {"x": 0, "y": 0, "width": 760, "height": box["y"] + box["height"] + 12}
+    page.screenshot(path=DOCS / "report.png", clip=clip, full_page=True)
+    browser.close()
+
+
+def shoot_pages(folder, playwright):
+    server = Server(f"sqlite:///{folder}/s.db", folder).start()
+    browser = launch(playwright)
+    try:
+        shoot(server, browser)
+    finally:
+        browser.close()
+        server.stop()
 
 
 def shoot(server, browser):
     owner = Owner(server, owner_key(server, server.owner_token))
     name = "Summer poster"
     owner.create(name, PROPOSALS, 3, instructions="Which would you rather see in the street?", seed=4)
-    judges, dice = owner.judges(name, "Ann", "Bob", "Cleo"), random.Random(1)
+    judges, draws = owner.judges(name, "Ann", "Bob", "Cleo"), random.Random(1)
     for _ in range(200):
         verdict = owner.look(name)["verdict"]
         if verdict["done"] or verdict["error_bound"] < 0.5:
             break
         for client in judges:
-            judge(client, name, 3, dice)
+            judge(client, name, 3, draws)
     links = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Dan", "Eve"]}).json()["links"]
     desk = browser.new_context(viewport={"width": 1000, "height": 620}).new_page()
     Hands(desk, links[0]["link"]).ready()
@@ -67,11 +88,11 @@ def shoot(server, browser):
     page.goto(f"{server.base}/join#{server.new_owner_link()}")
     page.wait_for_url(f"{server.base}/")
     page.goto(f"{server.base}/studies/{name}")
-    page.wait_for_selector("#utilities svg")
+    page.wait_for_selector("#ratings svg")
     page.wait_for_timeout(500)
     page.screenshot(path=DOCS / "web-dashboard.png")
     owner.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""A real `shortlist serve` on a port of its own, and clients that talk to it."""
+"""A real `shortlist serve` on a free port, and clients that talk to it."""
 
 import json
 import os
@@ -13,9 +13,19 @@ from pathlib import Path
 
 import httpx
 
-from shortlist.web.settings import VARIABLE, Settings
+from shortlist.study.sql import Database
+from shortlist.web.auth import Kind, create_token
+from shortlist.web.service import VARIABLE, Settings
 
-READY = 60.0  # seconds; a busy machine is slow to import
+PATIENCE = 300.0  # seconds; only a service that hangs takes so long
+PORTS = 5  # to try: another process may take a free port first
+AUDIT = """
+import sys
+log = open({path!r}, "a", buffering=1)
+log.write("started\\n")
+KINDS = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
+sys.addaudithook(lambda kind, args: kind in KINDS and log.write(f"{{kind}} {{args}}\\n"))
+"""
 
 
 def free_port():
@@ -26,10 +36,14 @@ def free_port():
 
 class Server:
     def __init__(self, storage, folder, *options):
-        self.storage, self.port, self.options = storage, free_port(), options
-        self.base = f"http://127.0.0.1:{self.port}"
-        self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
+        self.storage, self.folder, self.options = storage, Path(folder), options
+        self.port = None
+        self.out, self.err = self.folder / "out.txt", self.folder / "err.txt"
         self.process = None
+
+    @property
+    def base(self):
+        return f"http://127.0.0.1:{self.port}"
 
     def command(self):
         command = [sys.executable, "-m", "shortlist", "serve", "--storage", self.storage, "--port", str(self.port)]
@@ -39,47 +53,80 @@ class Server:
         return {}
 
     def start(self):
+        """Starts on a new port, or again on the port it had."""
+        for _ in range(PORTS if self.port is None else 1):
+            self.port = self.port or free_port()
+            self._launch()
+            if self._wait_until_ready():
+                return self
+            self.port = None
+        raise AssertionError(f"the service did not start: {self.err.read_text()}")
+
+    def _launch(self):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **self.environment()}
         with self.out.open("a") as out, self.err.open("a") as err:
             self.process = subprocess.Popen(
                 self.command(), stdout=out, stderr=err, env=environment, start_new_session=True
             )
-        deadline = time.monotonic() + READY
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, self.err.read_text()
+
+    def _wait_until_ready(self):
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None:
             try:
                 if httpx.get(f"{self.base}/healthz").status_code == 200:
-                    return self
+                    return True
             except httpx.TransportError:
-                time.sleep(0.1)
-        raise AssertionError(f"the service did not start: {self.err.read_text()}")
+                time.sleep(0.05)
+            assert time.monotonic() < deadline, f"the service hangs: {self.err.read_text()}"
+        return False
 
     def stop(self):
-        """In good order; returns the exit code."""
+        """Stops it as Ctrl-C does; returns the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
     def kill(self):
-        """As if the power went: all processes of the service at once."""
+        """Kills all processes of the service at once, as a power cut does."""
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
+
+    def end(self):
+        """Whatever its state, nothing is left."""
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
 
     @property
     def owner_token(self):
+        """Of the link that was printed at the first start."""
         return re.search(r"/join#(\S+)", self.out.read_text())[1]
 
     def client(self, key=None):
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        return httpx.Client(base_url=self.base, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.base, headers=headers, timeout=PATIENCE)
 
     def new_owner_link(self):
-        command = [sys.executable, "-m", "shortlist", "serve", "--storage", self.storage, "--owner-link"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-        return done.stdout.strip().partition("#")[2]
+        """What `shortlist serve --owner-link` prints, without a new process."""
+        database = Database(self.storage)
+        try:
+            return f"{self.base}/join#{create_token(database, Kind.owner_link)}"
+        finally:
+            database.close()
+
+
+class Audited(Server):
+    """Writes down every connection and every look-up of a name that the service makes."""
+
+    @property
+    def calls(self):
+        return self.folder / "calls.txt"
+
+    def environment(self):
+        (self.folder / "sitecustomize.py").write_text(AUDIT.format(path=str(self.calls)))
+        return {"PYTHONPATH": os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])}
 
 
 class Unlimited(Server):
-    """As a worker is started, but without limits on rates."""
+    """Started as a worker is, but without rate limits."""
 
     def command(self):
         app = ["--factory", "shortlist.web.app:create_app", "--port", str(self.port), "--no-access-log"]
@@ -116,11 +163,15 @@ class Owner:
         assert made.status_code == 201, made.text
         return made.json()
 
-    def judges(self, study, *names):
-        """Clients of new judges, by the tokens of their links."""
+    def links(self, study, *names):
+        """The links of new judges."""
         made = self.http.post(f"/api/studies/{study}/judges", json={"names": names})
         assert made.status_code == 201, made.text
-        clients = [self.server.client(link["link"].partition("#")[2]) for link in made.json()["links"]]
+        return [entry["link"] for entry in made.json()["links"]]
+
+    def judges(self, study, *names):
+        """Clients of new judges, by the tokens of their links."""
+        clients = [self.server.client(link.partition("#")[2]) for link in self.links(study, *names)]
         self.clients += clients
         return clients
 

@@ -8,74 +8,108 @@ import pytest
 
 from shortlist import create_study
 from shortlist.study.sql import Database
-from shortlist.web.dashboard import votes_left_range
-from shortlist.web.watch import Box, Watch, agreement, counts
+from shortlist.web.dashboard import dashboard, votes_left_range
+from shortlist.web.display import Display
+from shortlist.web.schemas import Dashboard
+from shortlist.web.study_cache import OpenStudy, study_id
 
 ITEMS = [f"item {i}" for i in range(6)]
 
 
 def busy_study(storage, seed=3):
     """Votes, skips, undos, an import and a voided judge."""
-    dice = np.random.default_rng(seed)
+    draws = np.random.default_rng(seed)
     study = create_study(ITEMS, 2, 1e-6, storage=storage, name="busy")
     study.import_votes(ITEMS[:3], ITEMS[3:], [1.0, 0.5, 0.0], ["Old", None, "Old"])
     told = []
     for _ in range(120):
-        question = study.ask(judge=str(dice.choice(["Ann", "Bob", "Cat"])))
-        action = dice.random()
+        question = study.ask(judge=str(draws.choice(["Ann", "Bob", "Cat"])))
+        action = draws.random()
         if action < 0.8:
-            study.tell(question, float(dice.choice([0.0, 0.5, 1.0])))
+            study.tell(question, float(draws.choice([0.0, 0.5, 1.0])))
             told.append(question.id)
         elif action < 0.95:
             study.skip(question, "why not")
         if told and action > 0.9:
-            study.undo(told.pop(int(dice.integers(len(told)))))
+            study.undo(told.pop(int(draws.integers(len(told)))))
     study.void("Cat")
     return study
 
 
-@pytest.mark.parametrize("parts", [1, 7])
-def test_the_watch_counts_what_the_study_counts(tmp_path, parts):
+@pytest.fixture
+def look(tmp_path):
+    """The dashboard of a study in a database of its own."""
     database = Database(f"sqlite:///{tmp_path / 's.db'}")
-    study, watch = busy_study(database), Watch()
-    entries = study.entries
-    for part in np.array_split(np.arange(len(entries)), parts):
-        watch.fold([entries[i] for i in part])
-    per_judge, per_pair, won = Counter(), Counter(), Counter()
-    for first, second, outcome, judge in study.votes:
-        low, high = sorted((ITEMS.index(first), ITEMS.index(second)))
-        per_judge[judge] += 1
-        per_pair[low, high] += 1
-        won[low, high] += outcome if ITEMS.index(first) == low else 1 - outcome
-    assert {judge: tab.votes for judge, tab in watch.tabs.items() if tab.votes} == per_judge
-    assert {(i, j): (votes, total) for i, j, votes, total in counts(watch.boxes)} == {
-        pair: (per_pair[pair], won[pair]) for pair in per_pair
-    }
-    assert watch.voided == {"Cat"}
-    assert sum(tab.out for tab in watch.tabs.values()) == len(study.out)
-    assert watch.tabs["Cat"].votes == 0
+
+    def board(make):
+        study = make(database)
+        return study, Dashboard(**dashboard(database, OpenStudy(study_id(database, study.name), study, Display())))
+
+    yield board
     database.close()
 
 
-def test_agreement_by_hand():
-    one, other = Box(), Box()
-    for judge, outcome in (("Ann", 1.0), ("Ann", 0.0), ("Bob", 1.0), ("Cat", 1.0)):
-        one.add(judge, outcome, 1)
-    for judge, outcome in (("Ann", 0.5), ("Bob", 0.0)):
-        other.add(judge, outcome, 1)
-    assert agreement([one, other], "Ann") == pytest.approx((1 + 0 + 0.5) / 3)
-    assert agreement([one], "Bob") == 1.0  # Ann and Cat say 2/3
-    assert agreement([other], "Cat") is None
+def test_the_dashboard_counts_what_the_study_counts(look):
+    study, board = look(busy_study)
+    per_judge, per_pair, won = Counter(), Counter(), Counter()
+    for first, second, outcome, judge in study.votes:
+        pair = frozenset((first, second))
+        per_judge[judge] += 1
+        per_pair[pair] += 1
+        won[pair, first] += outcome
+        won[pair, second] += 1 - outcome
+    shown = {judge.name: judge.counts for judge in board.judges}
+    assert {name: counts.counted for name, counts in shown.items() if counts.counted} | {None: 1} == per_judge
+    pairs = {frozenset((pair.first, pair.second)): pair for pair in board.pairs}
+    assert {key: pair.votes for key, pair in pairs.items()} == per_pair
+    assert all(pair.won == won[key, pair.first] for key, pair in pairs.items())
+    assert [judge.name for judge in board.judges if judge.is_voided] == ["Cat"]
+    assert sum(counts.pending for counts in shown.values()) == board.counts.pending == len(study.pending)
+    assert (shown["Cat"].counted, shown["Cat"].voided) == (0, board.counts.voided)
+    assert board.counts.undone == sum(counts.undone for counts in shown.values()) > 0
+    assert board.counts.counted == len(study.votes)
+
+
+def test_votes_that_are_voided_after_the_verdict_are_not_shown_as_votes(look):
+    def make(storage):
+        study = create_study(ITEMS[:3], 1, 0.3, storage=storage, name="eve")
+        while not study.verdict.done:
+            question = study.ask(judge="Ann")
+            study.tell(question, winner=min(question.first, question.second))
+        study.import_votes(ITEMS[:2], ITEMS[1:3], [0.0, 0.0], ["eve", "eve"])
+        study.void("eve")
+        return study
+
+    study, board = look(make)
+    eve = next(judge for judge in board.judges if judge.name == "eve")
+    assert (board.counts.voided, eve.counts.voided, eve.counts.counted, eve.is_voided) == (2, 2, 0, True)
+    assert board.counts.counted == len(study.votes) == sum(pair.votes for pair in board.pairs)
+
+
+def test_agreement_by_hand(look):
+    """Ann and Bob always prefer what comes first in the list, Eve never does."""
+
+    def make(storage):
+        pairs = [(one, other) for one in range(4) for other in range(one + 1, 4)]
+        study = create_study(ITEMS, 2, 1e-6, storage=storage, name="agree")
+        for judge, outcome in (("Ann", 1.0), ("Bob", 1.0), ("Eve", 0.0)):
+            first, second = ([ITEMS[pair[side]] for pair in pairs] for side in (0, 1))
+            study.import_votes(first, second, [outcome] * len(pairs), [judge] * len(pairs))
+        return study
+
+    _, board = look(make)
+    assert {judge.name: judge.first_share for judge in board.judges} == {"Ann": 1.0, "Bob": 1.0, "Eve": 0.0}
+    assert {judge.name: judge.agreement for judge in board.judges}["Eve"] == 0.0
 
 
 def test_the_range_of_votes_left_holds_the_estimate():
     study = create_study(ITEMS, 2, 0.05)
-    dice = np.random.default_rng(1)
+    draws = np.random.default_rng(1)
     assert votes_left_range(study.verdict, 0.05)[0] is None or study.verdict.votes_left is not None
     while not study.verdict.done:
         question = study.ask()
         gap = ITEMS.index(question.second) - ITEMS.index(question.first)
-        study.tell(question, float(dice.random() < 1 / (1 + math.exp(-gap))))
+        study.tell(question, float(draws.random() < 1 / (1 + math.exp(-gap))))
         low, high = votes_left_range(study.verdict, 0.05)
         if low is not None:
             assert low < study.verdict.votes_left < high
@@ -85,12 +119,12 @@ def test_the_range_of_votes_left_holds_the_estimate():
 def play(run):
     """Every tenth vote: votes, and the range of votes to go; and how many it took in the end."""
     n, k, gap = [(6, 1), (8, 2), (10, 3)][run % 3] + ([0.5, 0.8, 1.2][run // 3 % 3],)
-    dice, items, seen = np.random.default_rng(run), [f"item {i}" for i in range(n)], []
+    draws, items, seen = np.random.default_rng(run), [f"item {i}" for i in range(n)], []
     study = create_study(items, k, 0.05, seed=run)
     while not study.verdict.done:
         question = study.ask()
         ahead = items.index(question.second) - items.index(question.first)
-        votes = study.tell(question, float(dice.random() < 1 / (1 + math.exp(-gap * ahead)))).votes
+        votes = study.tell(question, float(draws.random() < 1 / (1 + math.exp(-gap * ahead)))).votes
         if votes % 10 == 0:
             low, high = votes_left_range(study.examine(), 0.05)
             if low is not None:

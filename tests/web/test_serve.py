@@ -9,38 +9,66 @@ import httpx
 import pytest
 
 from shortlist import load_study
-from tests.web.server import Owner, Server, owner_key, take, vote
+from shortlist.cli import main
+from tests.web.server import PATIENCE, Owner, Server, owner_key, take, vote
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def shortlist(*options, folder):
-    command = [sys.executable, "-m", "shortlist", "serve", *map(str, options)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+@pytest.fixture
+def serve(monkeypatch, tmp_path, capsys):
+    """`shortlist serve` with these options in this process and in a folder of its own; it must not begin to serve."""
+
+    def call(*options):
+        monkeypatch.setattr(sys, "argv", ["shortlist", "serve", *map(str, options)])
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as ended:
+            sys.exit(main())
+        return ended.value.code, *capsys.readouterr()
+
+    return call
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--workers", "2"), "SQLite lets one process write at a time"),
+        (("--workers", "2"), "SQLite allows only one server process"),
         (("--storage", "mysql://x/y"), "neither sqlite"),
-        (("--log-level", "loud"), "choose debug, info, warning or error"),
+        (("--log-level", "loud"), "choose one of debug, info, warning, error"),
         (("--host", "no.such.place.invalid"), "cannot listen"),
     ],
 )
-def test_wrong_calls_end_in_one_line(options, said, tmp_path):
-    done = shortlist(*options, folder=tmp_path)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
+def test_wrong_calls_end_in_one_line(serve, options, said):
+    code, out, err = serve(*options)
+    assert code == 2
+    assert said in err
+    assert err.count("\n") == 1
+    assert out == ""
 
 
-def test_a_port_that_is_taken_is_said(server, tmp_path):
-    done = shortlist("--port", server.port, folder=tmp_path)
-    assert done.returncode == 2
-    assert "cannot listen" in done.stderr
+def test_a_port_that_is_taken_is_said(server, serve, tmp_path):
+    code, _, err = serve("--port", server.port)
+    assert code == 2
+    assert "cannot listen" in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_new_link_for_the_owner(server, serve):
+    code, out, _ = serve("--storage", server.storage, "--address", server.base, "--owner-link")
+    assert not code
+    address, _, token = out.strip().partition("#")
+    assert address == f"{server.base}/join"
+    assert owner_key(server, token)
+
+
+def numbers(text):
+    """The lines of /metrics: name with labels, and value."""
+    lines = (line.rpartition(" ") for line in text.splitlines() if line[0] != "#")
+    return {name: float(value) for name, _, value in lines}
+
+
+def total(found, name, *parts):
+    return sum(value for key, value in found.items() if key.startswith(name) and all(part in key for part in parts))
 
 
 def test_metrics_and_docs(server, owner, name):
@@ -48,13 +76,11 @@ def test_metrics_and_docs(server, owner, name):
     (ann,) = owner.judges(name, "Ann")
     vote(ann, take(ann, name)["questions"][0]["id"], 1)
     text = httpx.get(f"{server.base}/metrics").text
-    lines = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line[0] != "#"}
-    counted = [value for key, value in lines.items() if key.startswith('shortlist_votes_total{status="counted"')]
-    assert counted[0] >= 1
-    route = "/api/questions/{id}/vote"
-    total = sum(v for k, v in lines.items() if k.startswith("shortlist_requests_total") and route in k)
-    infinite = [v for k, v in lines.items() if "_bucket" in k and route in k and '"+Inf"' in k]
-    assert infinite == [total]
+    found, route = numbers(text), 'route="/api/questions/{id}/vote"'
+    assert total(found, "shortlist_votes_total", 'status="counted"') >= 1
+    requests = total(found, "shortlist_requests_total", route)
+    assert total(found, "shortlist_request_seconds_bucket", route, 'le="+Inf"') == requests
+    assert total(found, "shortlist_request_seconds_sum", route) > 0
     assert name not in text
     contract = httpx.get(f"{server.base}/openapi.json").json()
     for place in ("/api/studies", "/api/studies/{name}", "/api/studies/{name}/questions", "/api/questions/{id}/vote",
@@ -63,32 +89,53 @@ def test_metrics_and_docs(server, owner, name):
 
 
 @pytest.mark.slow
+def test_it_starts_and_stops(tmp_path):
+    server = Server(f"sqlite:///{tmp_path / 's.db'}", tmp_path).start()
+    try:
+        assert owner_key(server, server.owner_token)
+        assert server.stop() == 0
+        assert "All votes are saved" in server.out.read_text()
+    finally:
+        server.end()
+
+
+@pytest.mark.slow
 def test_two_workers_on_postgres(postgres_url, tmp_path):
+    """A study that two workers serve in turns; a scrape of either counts the requests of both."""
     server = Server(postgres_url, tmp_path, "--workers", "2").start()
     try:
         owner = Owner(server, owner_key(server, server.owner_token))
         owner.http.headers["connection"] = "close"  # so that requests reach both workers
         owner.create("demo", ["ant", "bee", "cat", "dog"], delta=0.1)
         judges = owner.judges("demo", "Ann", "Bob")
-        told = {}
+        told, taken = {}, 0
         for judge in judges:
             judge.headers["connection"] = "close"
-        while owner.look("demo")["state"] == "open":
+        while owner.look("demo")["state"] == "open" or len(workers(server)) < 2:
             for judge in judges:
+                taken += 1
                 for question in take(judge, "demo", 2)["questions"][:1]:
                     outcome = 1 if question["first"]["title"] < question["second"]["title"] else 0
                     assert vote(judge, question["id"], outcome).json()["status"] == "counted"
                     told[question["id"]] = outcome
         assert owner.look("demo")["verdict"]["top"] == ["ant"]
         owner.close()
-        workers = {json.loads(line)["worker"] for line in server.err.read_text().splitlines() if '"request"' in line}
-        assert len(workers) == 2
-        server.stop()
-        kept = load_study("demo", postgres_url).history
-        assert {f"demo.{a.question.id}": a.outcome for a in kept if a.outcome is not None} == told
+        for _ in range(4):  # whichever worker answers
+            found = numbers(httpx.get(f"{server.base}/metrics").text)
+            assert total(found, "shortlist_votes_total", 'status="counted"') == len(told)
+            for route, count in (("/api/questions/{id}/vote", len(told)), ("/api/studies/{name}/questions", taken)):
+                assert total(found, "shortlist_requests_total", f'route="{route}"') == count
+                assert total(found, "shortlist_request_seconds_count", f'route="{route}"') == count
+        assert server.stop() == 0
+        kept = load_study("demo", postgres_url).rows
+        assert {f"demo.{a.question}": a.outcome for a in kept if a.outcome is not None} == told
     finally:
-        if server.process.poll() is None:
-            server.kill()
+        server.end()
+
+
+def workers(server):
+    """Those that have answered so far, by the log."""
+    return {json.loads(line)["worker"] for line in server.err.read_text().splitlines() if '"request"' in line}
 
 
 @pytest.mark.slow
@@ -96,11 +143,11 @@ def test_two_workers_on_postgres(postgres_url, tmp_path):
 def test_a_killed_worker_loses_no_acknowledged_vote(storage):
     """The benchmark, small: a worker is killed twice while judges vote."""
     command = [sys.executable, str(ROOT / "benchmarks" / "web.py"), storage, "--kill"]
-    sizes = ["--votes", "240", "--judges", "8", "--think", "0.05"]
-    done = subprocess.run([*command, *sizes], capture_output=True, text=True, timeout=300)
+    sizes = ["--votes", "120", "--judges", "8", "--think", "0.05"]
+    done = subprocess.run([*command, *sizes], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-3000:]
     row = json.loads(done.stdout)
-    assert row["acknowledged"] == row["stored"] == row["verdict_votes"] == 240
+    assert row["acknowledged"] == row["stored"] == row["verdict_votes"] == 120
     assert (row["lost"], row["doubled"], row["misattributed"]) == (0, 0, 0)
     assert row["replay"] == "same"
     assert row["retries"] > 0

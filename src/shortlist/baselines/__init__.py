@@ -1,16 +1,20 @@
-"""Published procedures with a stopping of their own: what `simulate` measures the ways of asking against.
+"""Published procedures with a stopping rule of their own: what `simulate` compares the sampling rules with.
 
-One file per procedure: a function of win probabilities, k, delta, a Generator and a budget. They are loaded on first
-use, because compiled loops bring numba along.
+One file per procedure: a function of win probabilities, k, delta, a Generator and a budget. Their loops are compiled by
+numba, which comes with the extra `bench`; so they are loaded when the first one is played.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.baselines.found import Found
-from shortlist.baselines.limits import check_delta
-from shortlist.pairs import Floats
+from shortlist.core.pairs import Floats
+from shortlist.errors import BadProblem, NotInstalled
+
+if TYPE_CHECKING:
+    from shortlist.baselines.common import Result
 
 BASELINES = {  # name: module and function
     "seeks": ("seeks", "seeks"),
@@ -19,13 +23,26 @@ BASELINES = {  # name: module and function
     "active-ranking-tight": ("active_ranking", "active_ranking_tight"),
     "borda-lucb": ("borda_lucb", "borda_lucb"),
 }
+MAX_DELTA = 0.5  # of SEEKS
+MAX_SHARE = 0.1  # of delta per item, for Borda scores; from about 0.23 on, the radius after one vote is not a number
+
+
+def check_baseline(name: str, n: int, delta: float) -> None:
+    """Raise BadProblem unless the baseline is proved for this error, and NotInstalled if it cannot be played."""
+    if name.startswith("seeks"):
+        if not delta < MAX_DELTA:
+            raise BadProblem(f"delta is {delta}; SEEKS is proved for less than {MAX_DELTA}")
+    elif not delta / n <= MAX_SHARE:
+        raise BadProblem(f"delta is {delta}; Borda scores of {n} items need {MAX_SHARE * n:g} or less")
+    if find_spec("numba") is None:
+        raise NotInstalled(f"the baseline {name}", "numba", "bench")
 
 
 def run_baseline(
     name: str, wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None
-) -> Found:
+) -> "Result":
     """Play the procedure of that name where i beats j with probability wins[i, j]."""
-    check_delta(name, len(wins), delta)
+    check_baseline(name, len(wins), delta)
     module, function = BASELINES[name]
-    found: Found = getattr(import_module(f"shortlist.baselines.{module}"), function)(wins, k, delta, rng, max_votes)
-    return found
+    result: Result = getattr(import_module(f"shortlist.baselines.{module}"), function)(wins, k, delta, rng, max_votes)
+    return result

@@ -4,7 +4,7 @@ Parametric Assumptions Do Not Help, Annals of Statistics 2019. Guarantee: the ex
 top k by Borda score: under strong stochastic transitivity, so under Bradley-Terry, the top k itself. Scores, radius
 and what is known about it are those of borda_lucb.py.
 
-As published, an item must be c = 4 radii clear of the line. `active-ranking-tight` has c = 2, which is enough for two
+As published, an item must be c = 4 radii clear of the cutoff. `active-ranking-tight` has c = 2, which is enough for two
 groups. Suppose no top item's score is more than alpha too low and no other's more than alpha too high. Were an outsider
 accepted, each of the m top items still open would stand at most 2 alpha below it, so above the (m+1)-th best score;
 with it that makes m+1 items above the (m+1)-th, which cannot be. Likewise for a rejected top item.
@@ -13,9 +13,8 @@ with it that makes m+1 items above the (m+1)-th, which cannot be. Likewise for a
 import numpy as np
 
 from shortlist.baselines.borda_lucb import error_level, radius
-from shortlist.baselines.compiled import compiled
-from shortlist.baselines.found import Found, budget
-from shortlist.pairs import Floats, Ints
+from shortlist.baselines.common import Result, budget, compiled
+from shortlist.core.pairs import Floats, Ints
 
 ROUNDS = 1_000  # between two chances for Ctrl-C
 
@@ -33,7 +32,7 @@ def sort_items(items: Ints, won: Ints) -> None:
 
 @compiled
 def play_rounds(rng: np.random.Generator, wins: Floats, items: Ints, won: Ints, t: int, m: int, margins: Floats) -> int:
-    """Rounds until an item is clear of the line, at most one for each margin; how many have then been played in all.
+    """Rounds until an item is clear of the cutoff, at most one for each margin; how many have then been played in all.
 
     `items` is sorted by `won`, which is counted up."""
     for margin in margins:
@@ -50,7 +49,7 @@ def play_rounds(rng: np.random.Generator, wins: Floats, items: Ints, won: Ints, 
 
 def _active_ranking(
     wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None, c: float
-) -> Found:
+) -> Result:
     n, left = len(wins), budget(max_votes)
     level = error_level(n, delta)
     items, won, accepted = np.arange(n), np.zeros(n, dtype=np.int64), list[int]()
@@ -66,16 +65,18 @@ def _active_ranking(
         accepted += items[accept].tolist()
         items, m = items[~(accept | reject)], k - len(accepted)
     top = sorted(accepted + items[:m].tolist())
-    return Found(tuple(top), budget(max_votes) - left, not 0 < m < len(items))
+    return Result(tuple(top), budget(max_votes) - left, not 0 < m < len(items))
 
 
-def active_ranking(wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None) -> Found:
-    """As published: each round every open item meets a random other; out or in at c = 4 radii from the line."""
+def active_ranking(
+    wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None
+) -> Result:
+    """As published: each round every open item meets a random other; out or in at c = 4 radii from the cutoff."""
     return _active_ranking(wins, k, delta, rng, max_votes, 4.0)
 
 
 def active_ranking_tight(
     wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None
-) -> Found:
+) -> Result:
     """The same with c = 2."""
     return _active_ranking(wins, k, delta, rng, max_votes, 2.0)

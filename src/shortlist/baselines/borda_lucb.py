@@ -5,7 +5,7 @@ over all others. It is the top k by Borda score: under strong stochastic transit
 top k itself.
 
 The proof needs n one-sided events, each failing with probability at most delta / n. The paper states its radius for
-errors below 0.0005; at larger ones fair coins left it less often than they may, which is no proof.
+errors below 0.0005; at larger ones fair coins left it less often than they may, which is not a proof.
 """
 
 import math
@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.baselines.compiled import compiled
-from shortlist.baselines.found import Found, budget
-from shortlist.pairs import Floats, Ints
+from shortlist.baselines.common import Result, budget, compiled
+from shortlist.core.pairs import Floats, Ints
 
 STEPS = 1_000_000  # between two chances for Ctrl-C
 
@@ -66,7 +65,7 @@ def climb(rng: np.random.Generator, wins: Floats, won: Ints, times: Ints, top: I
             score[i], alpha[i] = won[i] / times[i], radius(level, times[i])
 
 
-def borda_lucb(wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None) -> Found:
+def borda_lucb(wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None) -> Result:
     """Ask the weakest of the top k and the strongest of the rest, by their confidence bounds, until these part."""
     n, most = len(wins), budget(max_votes)
     level = error_level(n, delta)
@@ -79,4 +78,4 @@ def borda_lucb(wins: Floats, k: int, delta: float, rng: np.random.Generator, max
     while not certified and most - times.sum() >= 2:
         steps = min(STEPS, int(most - times.sum()) // 2)
         certified = climb(rng, wins, won, times, top, level, steps)
-    return Found(tuple(map(int, np.flatnonzero(top))), int(times.sum()), certified)
+    return Result(tuple(map(int, np.flatnonzero(top))), int(times.sum()), certified)

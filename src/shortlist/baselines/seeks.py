@@ -2,11 +2,11 @@
 ICML 2020. Guarantee (Theorem 8): the exact top k with probability at least 1 - delta, for delta < 1/2, if votes are
 independent, every p_ij is fixed and none is 1/2, with strong stochastic transitivity (p_il >= max(p_ij, p_jl) when
 i is better than j and j better than l) and the stochastic triangle inequality (|p_il - 1/2| <= |p_ij - 1/2| +
-|p_jl - 1/2|). Bradley-Terry has both. A tie at the line is never decided.
+|p_jl - 1/2|). Bradley-Terry has both. A tie at the cutoff is never decided.
 
 Round t compares every open item with a pivot v near the k-th best, found by selections that are good up to 2^-t / 3.
-Two slips are put right, as the proof wants it: eps_t contains eps (left out in print), and rounds go on until k items
-in all are chosen (the released code compares with the number still missing, and is often wrong).
+Two slips are put right, as the proof wants it: eps_t contains eps (left out in print), and rounds continue until k
+items in all are chosen (the released code compares with the number still missing, and is often wrong).
 """
 
 import math
@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.baselines.compiled import compiled
-from shortlist.baselines.found import Found, budget
-from shortlist.pairs import Floats, Ints
+from shortlist.baselines.common import Result, budget, compiled
+from shortlist.core.pairs import Floats, Ints
 
 UP, MID, DOWN, OUT_OF_BUDGET = 1, 0, -1, -2
 
@@ -128,7 +127,7 @@ Select = Callable[[Counter, Floats, list[int], int, float, float], list[int]]
 
 def _seeks(
     wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None, select: Select
-) -> Found:
+) -> Result:
     counter = Counter(rng, budget(max_votes))
     chosen: list[int] = []
     unsure = list(range(len(wins)))
@@ -148,14 +147,14 @@ def _seeks(
     except OutOfBudget:
         certified = False
     top = (chosen + unsure + dropped)[:k]  # an error can leave too many or too few
-    return Found(tuple(sorted(top)), counter.comparisons, certified)
+    return Result(tuple(sorted(top)), counter.comparisons, certified)
 
 
-def seeks(wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None) -> Found:
+def seeks(wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None) -> Result:
     """SEEKS: the pivot comes from TKS."""
     return _seeks(wins, k, delta, rng, max_votes, tournament)
 
 
-def seeks_v2(wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None) -> Found:
+def seeks_v2(wins: Floats, k: int, delta: float, rng: np.random.Generator, max_votes: int | None = None) -> Result:
     """SEEKS-v2: the pivot comes from EQS; cheaper unless k is small."""
     return _seeks(wins, k, delta, rng, max_votes, quick_select)

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Heavy imports happen inside the commands."""
+"""The command line: parse arguments, call the library, print the result."""
 
 from shortlist.cli.app import main
 

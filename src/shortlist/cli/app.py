@@ -1,43 +1,90 @@
-"""The `shortlist` command and its ways to fail: exit code 2 and one line."""
+"""The `shortlist` command: a table of commands that are imported when they are used, and how they fail."""
 
 import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import NamedTuple, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from shortlist import __version__
-from shortlist.cli import commands, experiment, studies
-from shortlist.cli.demo import demo
-from shortlist.cli.judge import judge
-from shortlist.cli.report import report
-from shortlist.cli.run import run
-from shortlist.cli.serve import serve
-from shortlist.cli.votes import votes
-from shortlist.errors import ShortlistError
+from shortlist.errors import NotInstalled, ShortlistError
+
+FIND, STUDY, FILES, SIMULATE = "Find the best items", "Work with a study", "Work with vote files", "Simulate"
+
+
+class Entry(NamedTuple):
+    """A command: `target` is `module:name` inside this package, `help` the first line of its docstring."""
+
+    target: str
+    panel: str
+    help: str
+
+
+COMMANDS = {
+    "demo": Entry("demo:demo", FIND, "Find the best 3 of 12 prompts with simulated judges, and write a report."),
+    "run": Entry("run:run", FIND, "Find the best k items with a program, a language model or recorded votes as judge."),
+    "judge": Entry("run:judge", FIND, "Judge pairs in the terminal."),
+    "serve": Entry("serve:serve", FIND, "Start the web service, where people judge pairs in their browsers."),
+    "create": Entry("studies:create", STUDY, "Create a study."),
+    "status": Entry("studies:status", STUDY, "Show the current result of a study."),
+    "ask": Entry("studies:ask", STUDY, "Get the next questions to put to a judge."),
+    "tell": Entry("studies:tell", STUDY, "Answer a question."),
+    "import": Entry("studies:import_votes", STUDY, "Add votes from a file to a study."),
+    "export": Entry("studies:export", STUDY, "Write the votes of a study to a file."),
+    "report": Entry("report:report", STUDY, "Write an HTML report on a study or on a vote file."),
+    "storage": Entry("studies:storage", STUDY, "List the studies of a storage, or upgrade its tables."),
+    "certify": Entry("compute:certify", FILES, "Show what a vote file proves about the top k."),
+    "votes": Entry("compute:votes", FILES, "Show how a vote file is parsed."),
+    "replay": Entry("compute:replay", FILES, "Estimate how many votes a method would have needed on a vote file."),
+    "simulate": Entry("compute:simulate", SIMULATE, "Run a method on simulated items and count its comparisons."),
+    "oracle": Entry("compute:oracle", SIMULATE, "Compute the fewest comparisons any method needs, and where they go."),
+}
+WEB = ("fastapi", "uvicorn")
+
+
+class LazyGroup(TyperGroup):
+    """A group that imports a command when it is called, so that `shortlist --help` is quick."""
+
+    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup | None:
+        return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_help(self, ctx: object, formatter: object) -> None:
+        listed = TyperGroup(
+            name=self.name,
+            commands=dict(self.commands),
+            params=self.params,
+            help=self.help,
+            rich_markup_mode=self.rich_markup_mode,
+        )
+        listed.format_help(ctx, formatter)  # type: ignore[arg-type]  # typer does not export these types
+
+
+def load(name: str) -> TyperCommand | TyperGroup:
+    """Import a command. Raises NotInstalled if it needs an extra that is missing."""
+    if name == "serve" and any(find_spec(package) is None for package in WEB):
+        raise NotInstalled("the web service", " and ".join(WEB), "web")
+    module, _, target = COMMANDS[name].target.partition(":")
+    found = getattr(import_module(f"shortlist.cli.{module}"), target)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        found.command(name)(function)
+    command = typer.main.get_command(found)
+    assert isinstance(command, TyperCommand | TyperGroup)
+    return command
+
 
 app = typer.Typer(
+    cls=LazyGroup,
+    rich_markup_mode="markdown",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(run)
-app.command()(judge)
-app.command()(commands.certify)
-app.command()(commands.oracle)
-app.command()(commands.simulate)
-app.command()(commands.replay)
-app.add_typer(experiment.app, name="experiment")
-app.command()(votes)
-app.command()(studies.create)
-app.command()(studies.status)
-app.command()(studies.ask)
-app.command()(studies.tell)
-app.command("import")(studies.import_votes)
-app.command()(studies.export)
-app.command()(report)
-app.command()(serve)
-app.add_typer(studies.storage_app, name="storage")
+for _name, _entry in COMMANDS.items():
+    app.command(_name, help=_entry.help, rich_help_panel=_entry.panel)(lambda: None)
 
 
 def _version(wanted: bool) -> None:
@@ -48,34 +95,40 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def shortlist(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """The best k of n items from as few noisy pairwise comparisons as possible, and how sure that is."""
+    """Find the best k of n items from as few pairwise comparisons as possible, with a bound on the error.
+
+    Start with `shortlist demo`. Every command explains its options with --help.
+    """
 
 
 def main() -> None:
-    """Run the command; whatever is wrong with the input ends in one line on standard error."""
+    """Run the command. Wrong input ends in exit code 2 and one line on standard error."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="shortlist", standalone_mode=False)
     except ShortlistError as error:
         _fail(str(error), 2)
-    except typer.Abort:
-        _fail("interrupted", 130)
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except BrokenPipeError:
         sys.exit(1)
     except Exception as error:
-        message = getattr(error, "format_message", None)  # what typer raises for a wrong call
-        if message is None:
+        if not hasattr(error, "format_message"):  # only typer's errors about the call have it
             raise
-        said = message().replace("\n", " ").strip()
-        _fail(said, 2) if said else sys.exit(2)  # without a command, help was printed
-    if code == 130:  # typer answers Ctrl-C itself, silently
+        _wrong_call(error.format_message(), getattr(error, "ctx", None))
+    if code == 130:  # typer turns Ctrl-C into this code and prints nothing
         _fail("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, code: int) -> None:
+def _wrong_call(message: str, context: typer.Context | None) -> NoReturn:
+    said = " ".join(message.split())
+    if not said:  # called without a command: the help is printed already
+        sys.exit(2)
+    _fail(said if context is None else f"{said.rstrip('.')}. See: {context.command_path} --help", 2)
+
+
+def _fail(message: str, code: int) -> NoReturn:
     print(f"shortlist: {message}", file=sys.stderr)
     sys.exit(code)

@@ -1,32 +1,195 @@
-"""Options that several commands share."""
+"""What the commands share: options, reading vote files, and printing results for people or as JSON."""
 
-from enum import StrEnum
+import json
+import math
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from shortlist.core.families import FAMILIES, Family
+from shortlist.core.sampling import SAMPLING_RULES
+from shortlist.core.stopping import STOPPING_RULES
+from shortlist.core.stopping.verdict import Verdict
+from shortlist.votes.formats import read_map
+from shortlist.votes.read import looks_sorted, read_votes
+from shortlist.votes.table import VoteTable
 
-class FamilyName(StrEnum):
-    bradley_terry = "bradley-terry"
-    gaussian = "gaussian"
+ADVANCED = "Advanced options"
+FAR = 1e7  # votes; an estimate beyond it only means that the items are too close
 
-
-DELTA = typer.Option(0.05, help="Allowed probability of a wrong answer.")
-TOLERANCE = typer.Option(0.0, help="How much better an outsider may be, in win probability (gaussian: in its units).")
-JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
-FAMILY = typer.Option(FamilyName.bradley_terry, help="What a vote is: a win, tie or grade; or a measured difference.")
-SIGMA = typer.Option(1.0, help="Gaussian: noise of a difference.")
-VOTES = typer.Argument(..., help="CSV, TSV, JSON or Parquet file of votes; `shortlist votes FILE` says how it is read.")
-MAP = typer.Option(
-    None,
-    "--map",
-    help="Columns with other names, e.g. first=colA,second=colB,winner=colC; also outcome, loser, weight, judge, case.",
+K = typer.Option(..., "-k", help="How many items to find.")
+DELTA = typer.Option(0.05, help="Allowed probability that the answer is wrong.")
+TOLERANCE = typer.Option(
+    0.0,
+    help="Accept an answer whose members may lose to an outsider by at most this margin in win probability (gaussian: "
+    "in the unit of the differences).",
 )
-SKIP_BAD = typer.Option(False, "--skip-bad", help="Leave out rows that are not understood; else they are an error.")
+MAX_VOTES = typer.Option(None, help="Vote budget. When it is used up, the study ends with the best answer so far.")
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of text.")
+FAMILY = typer.Option(
+    "bradley-terry",
+    help=f"What one vote is: {' or '.join(FAMILIES)}. bradley-terry: a win, tie or grade between 0 and 1. "
+    "gaussian: a measured difference.",
+    rich_help_panel=ADVANCED,
+)
+SIGMA = typer.Option(
+    1.0, help="Gaussian family: standard deviation of a measured difference.", rich_help_panel=ADVANCED
+)
+SAMPLING = typer.Option(
+    "bridge", help=f"Sampling rule, which chooses the next pair: {', '.join(SAMPLING_RULES)}.", rich_help_panel=ADVANCED
+)
+STOPPING = typer.Option(
+    None,
+    help=f"Stopping rule, which decides when the answer is proved: {', '.join(STOPPING_RULES)}. "
+    "Default: edges for bridge, glr for the others.",
+    rich_help_panel=ADVANCED,
+)
+FILE_STOPPING = typer.Option(
+    "edges", help=f"Stopping rule, which decides what is proved: {', '.join(STOPPING_RULES)}.", rich_help_panel=ADVANCED
+)
+ITEMS = typer.Argument(
+    ...,
+    metavar="ITEMS",
+    help="Items: a text file with one item per line, a CSV, TSV or JSON Lines file with columns name and content, or a "
+    "folder of files.",
+)
+CASES = typer.Option(
+    None,
+    help="Cases (such as prompts) on which the items are compared: a .txt, .jsonl or .csv file. Each question draws "
+    "one at random.",
+)
+VOTES = typer.Argument(
+    ...,
+    metavar="VOTES",
+    help="Vote file: CSV, TSV, JSON, JSON Lines or Parquet. `shortlist votes FILE` shows how it is parsed.",
+)
+COLUMNS = (
+    "Column names of the vote file, if they are not recognised: first=colA,second=colB,winner=colC. Also outcome, "
+    "loser, weight, judge, case."
+)
+MAP = typer.Option(None, "--map", help=COLUMNS)
+SKIP_BAD = typer.Option(False, "--skip-bad", help="Leave out rows that cannot be read, instead of stopping.")
 STORAGE = typer.Option(
     "sqlite:///shortlist.db",
     "--storage",
     envvar="SHORTLIST_STORAGE",
-    help="Where studies are kept: sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
+    help="Database with the studies: sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
 )
-METHOD = typer.Option("bridge", help="How to ask: bridge, oracle-tracking, track-and-stop or uniform.")
-RULE = typer.Option(None, help="When to stop: edges, glr or posterior; left out, what goes with the method.")
+
+
+def load_votes(path: Path, family: Family, columns: list[str] | None, skip_bad: bool) -> VoteTable:
+    """Read a vote file; rows that are left out are reported on standard error."""
+    table = read_votes(path, family, columns=read_map(columns or ()), skip_bad=skip_bad)
+    if table.left_out:
+        note(f"left out {count_of(len(table.left_out), 'row')} that could not be read")
+    return table
+
+
+def note_order(path: Path, table: VoteTable, family: Family) -> None:
+    """Warn if the rows cannot be in the order in which the votes were cast, which the proof needs."""
+    if (table.weight == 1).all() and looks_sorted(table, family):
+        note(f"{path} looks sorted by winner; the proof holds only for votes in the order in which they were cast")
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    print(f"shortlist: {text}", file=sys.stderr)
+
+
+def console() -> Console:
+    return Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def say(text: str, indent: str = "  ", style: str | None = None) -> None:
+    """Print a sentence. A terminal gets it wrapped at words, a pipe in one line."""
+    out = console()
+    width = out.width if out.is_terminal else sys.maxsize
+    lines = textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    out.print("\n".join(lines), style=style)
+
+
+def print_json(value: Mapping[str, object]) -> None:
+    """Print one JSON object; infinity and NaN become null."""
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_verdict(verdict: Verdict[str]) -> None:
+    """The verdict, its guarantee, and what is missing for a proof."""
+    say(str(verdict), "", "bold" if verdict.done else None)
+    say(f"Guarantee: {verdict.guarantee.rstrip('.')}.")
+    if not verdict.done:
+        say(_missing(verdict))
+
+
+def _missing(verdict: Verdict[str]) -> str:
+    if verdict.threshold is not None and not math.isfinite(verdict.threshold):
+        return "Some items are not connected to the others by any votes, so nothing can be proved yet."
+    if verdict.votes_left is None:
+        return "There are too few votes to estimate how many more are needed."
+    if verdict.votes_left >= FAR:
+        return "Items at the cutoff are too close to separate. A tolerance would end the search."
+    return f"About {round(verdict.votes_left):,} more votes are needed, if they are well placed."
+
+
+def print_items(
+    verdict: Verdict[str], ratings: Mapping[str, float], votes: Mapping[str, float], chances: Mapping[str, float]
+) -> None:
+    """One row per item, best first, with a rule at the cutoff. Chances are shown where they are given."""
+    out, width = console(), max(len("item"), *map(len, ratings))
+    proved = dict.fromkeys(verdict.certainly_in, "in") | dict.fromkeys(verdict.certainly_out, "out")
+    out.print(f"\n  {'item':<{width}}   rating    votes   chance  proved", style="dim")
+    for place, item in enumerate(sorted(ratings, key=lambda item: -ratings[item])):
+        if place == len(verdict.top):
+            out.print("  " + "-" * (width + 36))
+        figures = f"{ratings[item]:+7.2f}  {votes[item]:>7,.0f}  {chances[item]:>7.1%}"
+        row = f"  {item:<{width}}  {figures}  {proved.get(item, '')}".rstrip()
+        out.print(row, style="green" if item in verdict.top else None)
+    say("rating: 0 is the average item. chance: of being in the top, an estimate and not a proof.", style="dim")
+
+
+def count_of(number: int, word: str) -> str:
+    """`1 vote`, `2 votes`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on standard error, for steps that may take seconds."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield
+        return
+    with screen.status(f"{what} …"):
+        yield
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error; yields a function that takes the number finished."""
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task(title, total=total)
+
+        def show(finished: int) -> None:
+            bar.update(task, completed=finished)
+
+        yield show

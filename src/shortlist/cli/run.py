@@ -1,98 +1,159 @@
-"""`shortlist run`: a study from a file of items, answered by a program, a language model or recorded votes."""
+"""`shortlist run`: a program, a language model or recorded votes judge a study. `shortlist judge`: a person does."""
 
 import re
 import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 
-from shortlist.cli.choice import ME, Choice, recorded_pairs
-from shortlist.cli.options import DELTA, FAMILY, JSON, MAP, METHOD, RULE, SIGMA, STORAGE, TOLERANCE, FamilyName
-from shortlist.cli.output import console, print_json
-from shortlist.cli.studies import new_study, show_study
+from shortlist.cli.judge_options import ME, JudgeOptions, recorded_pairs
+from shortlist.cli.keyboard import judge_in_terminal
+from shortlist.cli.options import (
+    ADVANCED,
+    CASES,
+    COLUMNS,
+    DELTA,
+    FAMILY,
+    ITEMS,
+    JSON,
+    MAX_VOTES,
+    SAMPLING,
+    SIGMA,
+    STOPPING,
+    STORAGE,
+    TOLERANCE,
+    K,
+    console,
+    print_json,
+    say,
+)
+from shortlist.cli.progress import RunDisplay, calls_made
+from shortlist.cli.studies import NAME, plain_name_errors, show_study
+from shortlist.core.families import make_family
 from shortlist.errors import BadJudge, JudgeFailed
+from shortlist.judges.cases import read_cases
+from shortlist.judges.run import run_study
+from shortlist.judges.run_log import StudyRun
+from shortlist.study.create import create_study, load_study
+from shortlist.study.engine import shown
+from shortlist.study.study import Study
+from shortlist.votes.items import read_items
+
+JUDGE = "The judge: give one of --judge, --judge-url, --votes"
+CALLS = "Calls to the judge"
 
 
 class Order(StrEnum):
+    """The sides on which a judge sees the two items."""
+
     random = "random"
     both = "both"
 
 
 def run(
-    items: Path = typer.Argument(
-        ..., help="Text file with an item a line; CSV, TSV or JSON lines with name and content; or a folder of files."
+    items: Path = ITEMS,
+    k: int = K,
+    judge: str | None = typer.Option(
+        None,
+        help='Program that judges: it reads a question and prints an answer, both as JSON, such as "python judge.py". '
+        'Or "me" to judge in the terminal.',
+        rich_help_panel=JUDGE,
     ),
-    k: int = typer.Option(..., "-k", help="How many items are wanted."),
-    judge: str = typer.Option(
-        None, help='A program that reads a question and prints an answer, both JSON: "python judge.py". Or: me.'
+    keep: int | None = typer.Option(
+        None,
+        min=1,
+        help="Keep this many copies of the program running, one question per line. Default: start it anew "
+        "for every question.",
+        rich_help_panel=JUDGE,
     ),
-    keep: int = typer.Option(
-        None, min=1, help="Keep so many of that program running and feed them lines; else one is started per call."
+    judge_url: str | None = typer.Option(
+        None,
+        help="Language model that judges: an OpenAI-compatible URL, such as http://localhost:8000/v1.",
+        rich_help_panel=JUDGE,
     ),
-    judge_url: str = typer.Option(
-        None, help="A language model at an OpenAI-compatible URL, such as http://localhost:8000/v1. Needs --model."
+    model: str | None = typer.Option(
+        None, help="Name of the model. Its API key is read from OPENAI_API_KEY and never stored.", rich_help_panel=JUDGE
     ),
-    model: str = typer.Option(None, help="Its model; the key is read from OPENAI_API_KEY and kept nowhere."),
-    prompt: Path = typer.Option(None, help="File with a prompt that shows {first}, {second} and, with cases, {case}."),
-    temperature: float = typer.Option(None, help="The model's; left out, the server's own."),
-    votes: Path = typer.Option(None, help="A file of recorded votes, drawn with replacement."),
-    columns: list[str] = MAP,
-    judge_name: str = typer.Option(None, help="What the judge's answers are remembered under."),
-    cases: Path = typer.Option(None, help=".txt, .jsonl or .csv of what to compare the items on; drawn at random."),
-    order: Order = typer.Option(Order.random, help="Show sides by fair coin, or ask in both orders and take the mean."),
+    prompt: Path | None = typer.Option(
+        None,
+        help="File with the prompt for the model. It contains {first}, {second} and, with cases, {case}.",
+        rich_help_panel=JUDGE,
+    ),
+    temperature: float | None = typer.Option(
+        None, help="Temperature of the model. Default: that of the server.", rich_help_panel=JUDGE
+    ),
+    votes: Path | None = typer.Option(
+        None, help="Vote file that judges: each answer is one of its votes, at random.", rich_help_panel=JUDGE
+    ),
+    columns: list[str] | None = typer.Option(None, "--map", help=COLUMNS, rich_help_panel=JUDGE),
+    judge_name: str | None = typer.Option(
+        None,
+        help="Name of the judge. Known answers of the same judge are reused instead of asked again.",
+        rich_help_panel=JUDGE,
+    ),
+    cases: Path | None = CASES,
+    order: Order = typer.Option(
+        Order.random,
+        help="Show the two items in random order, or ask in both orders and take the mean.",
+        rich_help_panel=CALLS,
+    ),
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
-    max_votes: int = typer.Option(None, help="End with the best answer so far after that many votes."),
-    max_calls: int = typer.Option(None, min=1, help="Ask nothing new after so many calls; the same command goes on."),
-    workers: int = typer.Option(8, min=1, help="Questions to have out at once."),
-    retries: int = typer.Option(3, min=0, help="Tries after the first, for one call."),
-    time_limit: float = typer.Option(300.0, help="Seconds for one try."),
-    method: str = METHOD,
-    rule: str = RULE,
-    family: FamilyName = FAMILY,
+    max_votes: int | None = MAX_VOTES,
+    max_calls: int | None = typer.Option(
+        None,
+        min=1,
+        help="Stop after this many calls. Run the same command with a higher limit to continue.",
+        rich_help_panel=CALLS,
+    ),
+    workers: int = typer.Option(
+        8, min=1, help="Number of questions that are asked at the same time.", rich_help_panel=CALLS
+    ),
+    retries: int = typer.Option(3, min=0, help="How often a failed call is tried again.", rich_help_panel=CALLS),
+    time_limit: float = typer.Option(300.0, help="Seconds until a call is given up.", rich_help_panel=CALLS),
+    sampling: str = SAMPLING,
+    stopping: str | None = STOPPING,
+    family: str = FAMILY,
     sigma: float = SIGMA,
-    seed: int = typer.Option(0, help="Of sides, cases and what is drawn."),
-    name: str = typer.Option(None, help="What to find the study by; left out, the name of ITEMS."),
+    seed: int = typer.Option(
+        0, help="Random seed: which item is shown first, which case is drawn.", rich_help_panel=ADVANCED
+    ),
+    name: str | None = typer.Option(None, help="Name of the study. Default: the name of the file of items."),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Find the best k items with a judge. Saved at every vote: the same command again goes on."""
-    from shortlist.cli.live import RunDisplay
-    from shortlist.families import make_family
-    from shortlist.judges.cases import read_cases
-    from shortlist.judges.items import read_items
-    from shortlist.judges.runner import run_study
+    """Find the best k items with a program, a language model or recorded votes as judge.
 
-    listed = read_items(items)
-    given = None if cases is None else read_cases(cases)
-    choice = Choice(judge, keep, judge_url, model, prompt, temperature, votes, columns, judge_name)
-    answering = choice.make(listed.names, given, make_family(family.value, sigma), seed)
-    allowed = None if votes is None else recorded_pairs(answering, len(listed.names))
-    if answering is None and as_json:
-        raise BadJudge("--judge me answers at the keyboard and has no --json; leave one out")
-    study = new_study(
-        listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True, tolerance=tolerance,
-        max_votes=max_votes, method=method, rule=rule, family=family.value, sigma=sigma, allowed=allowed, seed=seed,
-    )  # fmt: skip
-    title = f"{study.name} in {_place(storage)}: best {k} of {len(listed.names)}, error at most {delta:g}"
-    if answering is None:
-        from shortlist.cli.judge import judge_by_hand
-
-        return judge_by_hand(study, judge_name or ME, listed.contents, given)
-    print(f"{'going on with' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
+    Progress is saved after every vote. Run the same command again to resume.
+    """
+    listed, known = read_items(items), None if cases is None else read_cases(cases)
+    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, judge_name)
+    chosen = options.make(listed.names, known, make_family(family, sigma), seed)
+    if chosen is None and as_json:
+        raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
+    with plain_name_errors():
+        study = create_study(
+            listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
+            tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family, sigma=sigma,
+            allowed=recorded_pairs(chosen, len(listed.names)), seed=seed,
+        )  # fmt: skip
+    if chosen is None:
+        return judge_in_terminal(study, judge_name or ME, listed.contents, known)
+    title = f"{study.name} in {shown(storage)}: best {k} of {len(listed.names)}, error at most {delta:g}"
+    print(f"{'resuming' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
     with RunDisplay(study, title) as display:
-        _warn_of_others(study, answering.name, display)
+        _warn_of_others(study, chosen.name, display)
         try:
             found = run_study(
-                study, answering, workers=workers, cases=given, contents=listed.contents, position=order.value,
+                study, chosen, workers=workers, cases=known, contents=listed.contents, position=order.value,
                 retries=retries, time_limit=time_limit, max_calls=max_calls, progress=display.show, warn=display.warn,
             )  # fmt: skip
         except JudgeFailed as failure:
-            message = f"{failure}. All {study.verdict.votes:,} votes are saved; the same command goes on"
-            raise JudgeFailed(message) from None
+            saved = f"all {study.verdict.votes:,} votes are saved; run the same command again to resume"
+            raise JudgeFailed(f"{failure}; {saved}") from None
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
             _leave(study)
@@ -104,44 +165,47 @@ def _name(items: Path) -> str:
     return re.sub(r"[^\w .-]", "-", items.resolve().stem).lstrip(" .-")[:100] or "study"
 
 
-def _place(storage: str) -> str:
-    from shortlist.study.engine import shown
-
-    return shown(storage)
-
-
-def _warn_of_others(study: Any, judge: str, display: Any) -> None:
-    others = sorted({str(question.judge) for question in study.out if question.judge != judge})
+def _warn_of_others(study: Study, judge: str, display: RunDisplay) -> None:
+    others = sorted({str(question.judge) for question in study.pending if question.judge != judge})
     if others:
         display.warn(
-            f"questions are out with {', '.join(others)} and count as lost until they are answered; let that judge go "
-            f"on, or close them: shortlist tell {shlex.quote(study.name)} NUMBER skip"
+            f"some questions are pending with {', '.join(others)} and count as losses until they are answered; run "
+            f"that judge again, or close them with: shortlist tell {shlex.quote(study.name)} NUMBER skip"
         )
 
 
-def _leave(study: Any) -> NoReturn:
-    print(f"stopped; all {study.verdict.votes:,} votes are saved. To go on:", file=sys.stderr)
+def _leave(study: Study) -> NoReturn:
+    print(f"stopped; all {study.verdict.votes:,} votes are saved. To resume:", file=sys.stderr)
     print(f"  {shlex.join(['shortlist', *sys.argv[1:]])}", file=sys.stderr)
     sys.exit(130)
 
 
-def _show(study: Any, found: Any, as_json: bool) -> None:
+def _show(study: Study, found: StudyRun, as_json: bool) -> None:
+    share = found.stats.first_share
     if as_json:
-        return print_json(
-            {
-                **vars(study.examine()),
-                "name": study.name,
-                "costs": vars(found.costs),
-                "first_share": found.stats.first_share,
-                "flip_rate": found.stats.flip_rate,
-                "warnings": list(found.warnings),
-                "utilities": study.utilities,
-            }
-        )
+        rates = {"first_share": share, "flip_rate": found.stats.flip_rate, "warnings": found.warnings}
+        own = {"name": study.name, "costs": vars(found.costs), **rates, "utilities": study.utilities}
+        return print_json({**study.examine().to_dict(), **own})
     show_study(study, False)
-    costs, share = found.costs, found.stats.first_share
-    calls = f"{costs.calls:,} calls, {costs.saved:,} saved, {costs.retries:,} retries, {costs.skips:,} skipped"
-    sides = "" if share is None else f"; what was shown first won {share:.0%}"
-    console().print(f"\n  This run: {calls}{sides}.")
+    sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."
+    console().print()
+    say(f"Calls in this run: {calls_made(found)}.{sides}")
     if not study.verdict.done:
-        console().print("  The same command goes on.")
+        say("Run the same command again to continue.")
+
+
+def judge(
+    name: str = NAME,
+    judge: str = typer.Option(ME, "--as", help="Your name. It is stored with your votes."),
+    items: Path | None = typer.Option(None, help="File or folder of items, to show their contents."),
+    cases: Path | None = CASES,
+    storage: str = STORAGE,
+) -> None:
+    """Judge pairs in the terminal.
+
+    Every answer is saved; run the command again to continue. Keys: 1 or left arrow, 2 or right arrow, t for a tie, s to
+    skip, u to undo, q to quit.
+    """
+    study = load_study(name, storage)
+    contents = None if items is None else read_items(items).contents
+    judge_in_terminal(study, judge, contents, None if cases is None else read_cases(cases))

@@ -1,46 +1,49 @@
-"""`shortlist serve`: judging on the web."""
+"""`shortlist serve`: people judge in their browsers."""
 
 from contextlib import suppress
-from importlib.util import find_spec
 
 import typer
 
-from shortlist.cli.options import STORAGE
-from shortlist.cli.output import console
-from shortlist.errors import BadProblem, NotInstalled
+from shortlist.cli.options import STORAGE, console
+from shortlist.errors import BadProblem
+from shortlist.web import serve as web
+from shortlist.web.service import Settings
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def serve(
     storage: str = STORAGE,
-    host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines in."),
+    host: str = typer.Option(
+        "127.0.0.1", help="Address to listen on. 0.0.0.0 accepts connections from other machines."
+    ),
     port: int = typer.Option(8000, min=1, max=65535, help="Port to listen on."),
-    workers: int = typer.Option(1, min=1, max=64, help="Processes; more than one needs PostgreSQL."),
-    lease: float = typer.Option(600.0, min=10.0, help="Seconds a judge may take over a question."),
-    address: str = typer.Option(None, help="How judges reach it, for the owner's link; left out, http://HOST:PORT."),
-    owner_link: bool = typer.Option(False, "--owner-link", help="Print a new link for the owner and end."),
-    log_level: str = typer.Option("info", help="debug, info, warning or error."),
+    workers: int = typer.Option(1, min=1, max=64, help="Number of server processes. More than one needs PostgreSQL."),
+    lease: float = typer.Option(600.0, min=10.0, help="Seconds a judge has for one question."),
+    address: str | None = typer.Option(None, help="Public URL of the service, for links. Default: http://HOST:PORT."),
+    owner_link: bool = typer.Option(False, "--owner-link", help="Print a new sign-in link for the owner, and exit."),
+    log_level: str = typer.Option("info", help=f"Log level: {', '.join(LOG_LEVELS)}."),
 ) -> None:
-    """Let judges vote in their browsers: one page for the owner, a link for each judge."""
-    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        raise NotInstalled("the web service", "fastapi and uvicorn", "web")
-    if workers > 1 and storage.startswith("sqlite"):
-        raise BadProblem("SQLite lets one process write at a time; use --workers 1, or a postgresql:// storage")
-    if log_level not in ("debug", "info", "warning", "error"):
-        raise BadProblem(f"log level {log_level!r} is unknown; choose debug, info, warning or error")
-    from shortlist.web import serve as web
-    from shortlist.web.settings import Settings
+    """Start the web service, where people judge pairs in their browsers.
 
+    The owner creates studies on a web page and sends each judge a link. Every vote is saved at once; stop the service
+    with Ctrl-C.
+    """
+    if workers > 1 and storage.startswith("sqlite"):
+        raise BadProblem("SQLite allows only one server process; use --workers 1, or a postgresql:// storage")
+    if log_level not in LOG_LEVELS:
+        raise BadProblem(f"unknown log level {log_level!r}; choose one of {', '.join(LOG_LEVELS)}")
     base = (address or f"http://{'localhost' if host in ('0.0.0.0', '::') else host}:{port}").rstrip("/")
     out = console()
     if owner_link:
         return out.print(web.owner_link(storage, base))
-    web.check_place(host, port)
+    web.check_address(host, port)
     link = web.first_link(storage, base)
-    out.print(f"shortlist on {base}, studies in {web.shown(storage)}. Ctrl-C stops it; nothing is lost.")
+    out.print(f"shortlist runs on {base}, with studies in {web.shown(storage)}. Press Ctrl-C to stop it.")
     if link is not None:
-        out.print(f"\n  Open this once to become the owner:\n  {link}\n")
+        out.print(f"\n  Open this link once to sign in as the owner:\n  {link}\n")
     else:
-        out.print("A new link for the owner: shortlist serve --owner-link, with the same storage and address.")
-    with suppress(KeyboardInterrupt):  # uvicorn has stopped in good order before it passes this on
+        out.print("For a new owner link, run: shortlist serve --owner-link, with the same storage and address.")
+    with suppress(KeyboardInterrupt):  # uvicorn shuts down cleanly before it raises
         web.run(Settings(storage=storage, lease=lease), host, port, workers, log_level)
-    out.print("stopped; all votes are saved")
+    out.print("Stopped. All votes are saved.")

@@ -1,112 +1,168 @@
-"""Commands on a stored study: create, status, ask, tell, import, export, storage upgrade."""
+"""Commands on a stored study: create, status, ask, tell, import, export; and on a storage: list, upgrade."""
 
-import math
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from shortlist.cli.options import (
+    ADVANCED,
     DELTA,
     FAMILY,
+    ITEMS,
     JSON,
     MAP,
-    METHOD,
-    RULE,
+    MAX_VOTES,
+    SAMPLING,
     SIGMA,
     SKIP_BAD,
+    STOPPING,
     STORAGE,
     TOLERANCE,
     VOTES,
-    FamilyName,
+    K,
+    console,
+    count_of,
+    load_votes,
+    note_order,
+    print_items,
+    print_json,
+    print_verdict,
+    say,
+    working,
 )
-from shortlist.cli.output import console, print_json
-from shortlist.cli.votes import load_votes, note_order
+from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
+from shortlist.study.create import create_study, load_study, open_storage
+from shortlist.study.rows import counted
+from shortlist.study.sql import upgrade_storage
+from shortlist.study.study import Study
+from shortlist.votes.items import read_items
+from shortlist.votes.table import make_table
+from shortlist.votes.write import write_votes
 
-NAME = typer.Argument(..., help="The study's name.")
+NAME = typer.Argument(..., metavar="NAME", help="Name of the study.")
 
 
 def create(
-    items: Path = typer.Argument(..., help="Text file with an item a line; CSV, TSV or JSON lines; or a folder."),
-    name: str = typer.Option(..., help="What to find the study by."),
-    k: int = typer.Option(..., "-k", help="How many items are wanted."),
+    items: Path = ITEMS,
+    name: str = typer.Option(..., help="Name of the new study."),
+    k: int = K,
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
-    max_votes: int = typer.Option(None, help="End with the best answer so far after that many votes."),
-    method: str = METHOD,
-    rule: str = RULE,
-    family: FamilyName = FAMILY,
+    max_votes: int | None = MAX_VOTES,
+    sampling: str = SAMPLING,
+    stopping: str | None = STOPPING,
+    family: str = FAMILY,
     sigma: float = SIGMA,
-    seed: int = typer.Option(0, help="Of sides and of what is drawn."),
+    seed: int = typer.Option(
+        0, help="Random seed: which item of a pair is shown first, and what the rules draw.", rich_help_panel=ADVANCED
+    ),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Create a study, to be asked and told."""
-    from shortlist.judges.items import read_items
+    """Create a study.
 
-    study = new_study(
-        read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
-        method=method, rule=rule, family=family.value, sigma=sigma, seed=seed,
-    )  # fmt: skip
+    Then judge it with `shortlist judge`, or from a script with `shortlist ask` and `shortlist tell`.
+    """
+    with plain_name_errors():
+        study = create_study(
+            read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
+            sampling=sampling, stopping=stopping, family=family, sigma=sigma, seed=seed,
+        )  # fmt: skip
     show_study(study, as_json)
 
 
-def new_study(*arguments: Any, **options: Any) -> Any:
-    """`create_study`, with words for the command line where the name is taken."""
-    from shortlist.study.create import create_study
-
+@contextmanager
+def plain_name_errors() -> Iterator[None]:
+    """Say in terms of the command line that the name of a study is taken."""
     try:
-        return create_study(*arguments, **options)
+        yield
     except StudyExists as taken:
-        raise BadProblem(f"there is a study called {taken.name!r} already; choose another --name") from None
+        raise BadProblem(f"a study named {taken.name!r} already exists; choose another --name") from None
     except StudyDiffers as other:
         raise BadProblem(
-            f"there is a study called {other.name!r} already, and {'; '.join(other.differences)}; "
-            "give the same items and options to go on with it, or another --name"
+            f"a study named {other.name!r} already exists with other settings: {'; '.join(other.differences)}; "
+            "use the same items and options to continue it, or choose another --name"
         ) from None
 
 
 def status(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> None:
-    """Where a study stands: the verdict, its guarantee, who is in, out and undecided."""
-    show_study(_load(name, storage), as_json)
+    """Show the current result of a study.
+
+    Prints the best answer so far, its error bound and guarantee, and which items are proved to be in or out.
+    """
+    show_study(load_study(name, storage), as_json)
+
+
+def show_study(study: Study, as_json: bool) -> None:
+    """Print the current result of a study."""
+    with working("Computing the error bound"):
+        verdict = study.examine()
+    if as_json:
+        state = {"name": study.name, "paused": study.paused, "counts": study.counts, "advice": study.advice}
+        return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
+    print_verdict(verdict)
+    say(f"Votes and questions: {_counted(study)}.")
+    if study.paused:
+        say("The study is paused.")
+    if study.advice:
+        say(f"{study.advice[0].upper()}{study.advice[1:]}.")
+    print_study_items(study, verdict)
+
+
+def _counted(study: Study) -> str:
+    """How many rows of the study have each status, in words; what does not occur is left out."""
+    return ", ".join(f"{count:,} {status}" for status, count in study.counts.items() if count or status == "counted")
+
+
+def print_study_items(study: Study, verdict: Verdict[str]) -> None:
+    """The table of items of a study."""
+    votes = Counter(item for row in counted(study.rows) for item in (row.first, row.second))
+    print_items(verdict, study.utilities, votes, study.chances())
 
 
 def ask(
     name: str = NAME,
-    judge: str = typer.Option(None, help="Who is asked."),
-    count: int = typer.Option(1, min=1, help="How many questions to have out at once."),
-    lease: float = typer.Option(None, help="Seconds after which an unanswered question is given up."),
+    judge: str | None = typer.Option(None, help="Name of the judge who answers. It is stored with the votes."),
+    count: int = typer.Option(1, min=1, help="How many questions to get."),
+    lease: float | None = typer.Option(None, help="Close a question that is not answered within this many seconds."),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """The next questions to put to a judge."""
-    questions = _load(name, storage).ask(count, judge=judge, lease=lease)
+    """Get the next questions to put to a judge.
+
+    Answer each one with `shortlist tell`, or close it with the answer `skip`. A pending question counts as a loss for
+    both items until it is answered.
+    """
+    questions = load_study(name, storage).ask(count, judge=judge, lease=lease)
     if as_json:
-        return print_json(
-            {"questions": [{key: getattr(q, key) for key in ("id", "first", "second")} for q in questions]}
-        )
+        return print_json({"questions": [{"id": q.id, "first": q.first, "second": q.second} for q in questions]})
     for question in questions:
         console().print(f"question {question.id}: {question.first} or {question.second}?")
 
 
 def tell(
     name: str = NAME,
-    question: int = typer.Argument(..., help="The number that `ask` gave."),
+    question: int = typer.Argument(..., metavar="NUMBER", help="Number of the question, as printed by `ask`."),
     answer: str = typer.Argument(
-        ..., help="first, second, tie, skip, an item's name, or a number from the first's side."
+        ...,
+        metavar="ANSWER",
+        help="first, second, tie, skip, the name of the better item, or a number (1: first wins, 0: second wins).",
     ),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
     """Answer a question."""
-    study = _load(name, storage)
-    tell_answer(study, question, answer)
+    study = load_study(name, storage)
+    _tell_answer(study, question, answer)
     show_study(study, as_json)
 
 
-def tell_answer(study: Any, question: int, answer: str) -> None:
-    """An item's name comes before the words for sides, should an item be called `first`."""
+def _tell_answer(study: Study, question: int, answer: str) -> None:
+    """The name of an item goes before the words for sides: an item may be named `first`."""
     if answer in study.items:
         study.tell(question, winner=answer)
     elif answer == "skip":
@@ -121,103 +177,84 @@ def _number(answer: str) -> float:
     try:
         return float(answer)
     except ValueError:
-        raise BadProblem(f"{answer!r} is no answer; say first, second, tie, skip, an item's name or a number") from None
+        raise BadProblem(
+            f"{answer!r} is not an answer; give first, second, tie, skip, the name of an item or a number"
+        ) from None
 
 
 def import_votes(
     name: str = NAME,
     votes: Path = VOTES,
-    columns: list[str] = MAP,
+    columns: list[str] | None = MAP,
     skip_bad: bool = SKIP_BAD,
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Count votes from a file in a study. For each pair they must be complete, not picked by outcome, and in the order
-    in which they were cast, not sorted."""
-    study = _load(name, storage)
-    table = load_votes(votes, study.problem.family, columns, skip_bad)
+    """Add votes from a file to a study.
+
+    The guarantee needs all votes on each pair, in the order in which they were cast: do not select them by outcome, and
+    do not sort them.
+    """
+    study = load_study(name, storage)
+    family = study.problem.family
+    table = load_votes(votes, family, columns, skip_bad)
     if (table.weight != 1).any():
-        raise BadVotes(f"{votes} counts votes in a weight column; a study takes single votes")
-    note_order(votes, table, study.problem.family)
+        raise BadVotes(f"{votes} has a weight column; a study needs one row per vote")
+    note_order(votes, table, family)
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
-    study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)
+    with working(f"Adding {len(table):,} votes"):
+        study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)
     show_study(study, as_json)
 
 
 def export(
     name: str = NAME,
-    votes: Path = typer.Argument(..., help="File to write: .csv, .tsv, .jsonl, .json or .parquet."),
+    votes: Path = typer.Argument(..., metavar="FILE", help="File to write: .csv, .tsv, .jsonl, .json or .parquet."),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Write all votes that were not taken back to a file, in the order they were given."""
-    from shortlist.io.table import make_table
-    from shortlist.io.write import write_votes
+    """Write the votes of a study to a file.
 
-    study = _load(name, storage)
-    rows = study.votes
+    The file has every vote that counts, in the order in which the votes were cast. Undone votes and votes of voided
+    judges are left out.
+    """
+    study = load_study(name, storage)
+    rows, counts = counted(study.rows), study.counts
     if not rows:
-        raise BadVotes(f"the study {name!r} has no votes yet")
-    first, second, outcome, judge = zip(*rows, strict=True)
-    write_votes(votes, make_table(first, second, outcome, judge=judge))
+        raise BadVotes(f"the study {name!r} has no votes to export")
+    first, second, outcome = ([getattr(row, part) for row in rows] for part in ("first", "second", "outcome"))
+    write_votes(votes, make_table(first, second, outcome, judge=[row.judge for row in rows]))
     if as_json:
-        return print_json({"votes": len(rows), "taken_back": study.n_taken_back, "file": str(votes)})
-    console().print(f"{len(rows):,} votes written to {votes}")
-    if study.n_taken_back:
-        console().print(
-            f"Not in it: {study.n_taken_back:,} taken back. What certify says of the file is proved only if that was "
-            "not done for how they came out."
-        )
+        left_out = {"undone": counts["undone"], "voided": counts["voided"]}
+        return print_json({"votes": len(rows), **left_out, "file": str(votes)})
+    say(f"{count_of(len(rows), 'vote')} written to {votes}.", "")
+    if counts["undone"]:
+        say(f"{count_of(counts['undone'], 'undone vote')} left out.", "")
+    if counts["voided"]:
+        say(f"{count_of(counts['voided'], 'vote')} of voided judges left out.", "")
+    if counts["undone"] or counts["voided"]:
+        say("What certify proves from this file holds only if they were not withdrawn because of their outcome.", "")
 
 
-storage_app = typer.Typer(no_args_is_help=True, help="Look after a storage.")
+storage = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="List the studies of a storage, or upgrade its tables."
+)
 
 
-@storage_app.command()
-def upgrade(
-    url: str = typer.Argument(..., help="sqlite:///FILE or postgresql://USER@HOST/DATABASE."), as_json: bool = JSON
-) -> None:
-    """Bring a database's tables to this version."""
-    from shortlist.study.sql import upgrade_storage
-
-    before, after = upgrade_storage(url)
-    if as_json:
-        return print_json({"before": before, "after": after})
-    console().print(f"schema {before or 'none'} -> {after}")
-
-
-@storage_app.command("list")
+@storage.command("list")
 def list_studies(storage: str = STORAGE, as_json: bool = JSON) -> None:
-    """The studies of a storage."""
-    from shortlist.study.create import open_storage
-
+    """List the studies of a storage."""
     names = open_storage(storage, create=False).names()
     print_json({"studies": names}) if as_json else console().print("\n".join(names) or "no studies yet")
 
 
-def _load(name: str, storage: str) -> Any:
-    from shortlist.study.create import load_study
-
-    return load_study(name, storage)
-
-
-def show_study(study: Any, as_json: bool) -> None:
-    """Where a study stands."""
-    verdict, utilities, chances = study.examine(), study.utilities, study.chances()
+@storage.command()
+def upgrade(
+    url: str = typer.Argument(..., metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE."),
+    as_json: bool = JSON,
+) -> None:
+    """Upgrade the tables of a database to this version of shortlist."""
+    before, after = upgrade_storage(url)
     if as_json:
-        state = {"name": study.name, "paused": study.paused, "out": len(study.out), "advice": study.advice}
-        return print_json({**vars(verdict), **state, "utilities": utilities, "chances": chances})
-    out = console()
-    out.print(str(verdict))
-    out.print(f"  Guarantee: {verdict.guarantee}.")
-    if not verdict.done and verdict.votes_left is not None and math.isfinite(verdict.votes_left):
-        out.print(f"  About {verdict.votes_left:,.0f} more votes. Questions that are out: {len(study.out)}.")
-    if study.advice:
-        out.print(f"  {study.advice[0].upper()}{study.advice[1:]}.")
-    marks = dict.fromkeys(verdict.certainly_in, "in") | dict.fromkeys(verdict.certainly_out, "out")
-    width = max(len("item"), *map(len, study.items))
-    out.print(f"\n  {'item':<{width}}  utility   chance  certainly")
-    for place, item in enumerate(sorted(study.items, key=lambda item: -utilities[item])):
-        if place == len(verdict.top):
-            out.print("  " + "-" * (width + 28))
-        out.print(f"  {item:<{width}}  {utilities[item]:+7.2f}  {chances[item]:>7.1%}  {marks.get(item, '')}".rstrip())
+        return print_json({"before": before, "after": after})
+    console().print(f"schema {before or 'none'} -> {after}")

@@ -1,1 +1,1 @@
-"""Judges: functions, commands, language models, recorded votes; and the runner that lets one answer a study."""
+"""Judges (functions, commands, language models, recorded votes) and `run_study`, which lets one answer a study."""

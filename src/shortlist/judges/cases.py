@@ -1,27 +1,31 @@
-"""Cases: what the items are compared on. Drawn at random for every question, they make a judge's votes fresh.
+"""What a judge is shown: the case that the items are compared on, and the content of each item.
 
-Files: .txt has a case per line; .jsonl an object per line with "text" and perhaps "id"; .csv a column `text` and
-perhaps `id`. A case without an id gets one made from its text, so that it keeps it when the file grows.
+A case is drawn at random for every question, so a judge that always answers the same still gives independent votes.
+Case files: .txt has one case per line; .jsonl one object per line with "text" and optionally "id"; .csv a column `text`
+and optionally `id`. A case without an id gets one made from its text, so it keeps its id when the file grows.
 """
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shortlist.dice import digest, draw_case
-from shortlist.errors import BadCases
-from shortlist.judges.judge import Case
+from shortlist.core.draws import digest, draw_case
+from shortlist.errors import BadCases, BadJudge
+from shortlist.judges.base import Call, Case, in_thread
 from shortlist.study.questions import Question
+
+Contents = Mapping[str, str] | Mapping[str, Mapping[str, str]] | Callable[[str, Case | None], str]
 
 
 def read_cases(path: str | Path) -> tuple[Case, ...]:
-    """The cases of a .txt, .jsonl or .csv file. Raises BadCases naming the first line that makes no sense."""
+    """The cases of a .txt, .jsonl or .csv file. Raises BadCases with the first line that cannot be read."""
     readers = {".txt": _text_lines, ".jsonl": _json_lines, ".csv": _csv_rows}
     reader = readers.get(Path(path).suffix.lower())
     if reader is None:
-        raise BadCases(f"{path} is no {', '.join(readers)} file; cases are read from these")
+        raise BadCases(f"{path} is not a {', '.join(readers)} file; cases are read from these")
     found: dict[str, int] = {}
     cases = []
     try:
@@ -34,12 +38,12 @@ def read_cases(path: str | Path) -> tuple[Case, ...]:
     except (OSError, UnicodeDecodeError, csv.Error, BadCases) as reason:
         raise BadCases(f"cannot read {path}: {getattr(reason, 'strerror', None) or reason}") from None
     if not cases:
-        raise BadCases(f"{path} holds no cases")
+        raise BadCases(f"{path} contains no cases")
     return tuple(cases)
 
 
 def check_cases(cases: Iterable[Case | str]) -> tuple[Case, ...]:
-    """Cases from cases or plain texts; their ids must differ."""
+    """Cases from a list of cases or plain texts. Raises BadCases if two have the same id."""
     if isinstance(cases, str):
         raise BadCases("cases is one string; give a list of cases or texts, or read a file with read_cases")
     made = tuple(case if isinstance(case, Case) else _case({"text": case}) for case in cases)
@@ -52,15 +56,34 @@ def check_cases(cases: Iterable[Case | str]) -> tuple[Case, ...]:
 
 
 def case_of(question: Question, seed: int, cases: Mapping[str, Case] | None) -> Case | None:
-    """The case that a question drew when it was asked. One that was asked without any draws now."""
+    """The case that a question drew when it was asked. A question that was asked without cases draws one now."""
     if question.case is None:
         return None if cases is None else draw_case(seed, question.id, list(cases.values()))
     if cases is None or question.case not in cases:
         raise BadCases(
-            f"question {question.id} is out on case {question.case!r}, which is not given; "
+            f"question {question.id} is pending on case {question.case!r}, which was not given; "
             "give the cases it was asked with, or skip it"
         )
     return cases[question.case]
+
+
+def check_contents(contents: Contents, items: Sequence[str]) -> None:
+    """Raise BadJudge unless every item has a content. What a function returns is checked when it is called."""
+    if isinstance(contents, Mapping):
+        missing = [item for item in items if item not in contents]
+        if missing:
+            raise BadJudge(f"no text for {', '.join(map(repr, missing[:5]))}; contents needs an entry for every item")
+    elif not callable(contents):
+        raise BadJudge("contents must map items to texts, items to texts by case id, or be a function (item, case)")
+
+
+async def with_contents(call: Call, contents: Contents) -> Call:
+    """The call with the texts of both items. A function runs in a thread, because it may be slow."""
+    if isinstance(contents, Mapping):
+        texts = [_look_up(contents[item], item, call.case) for item in (call.first, call.second)]
+    else:
+        texts = [_checked(await in_thread(contents, item, call.case), item) for item in (call.first, call.second)]
+    return replace(call, first_text=texts[0], second_text=texts[1])
 
 
 def _text_lines(file: Iterable[str]) -> Iterator[tuple[int, Case]]:
@@ -83,17 +106,31 @@ def _json_lines(file: Iterable[str]) -> Iterator[tuple[int, Case]]:
 def _csv_rows(file: Iterable[str]) -> Iterator[tuple[int, Case]]:
     reader = csv.DictReader(file, skipinitialspace=True)
     if "text" not in (reader.fieldnames or ()):
-        raise BadCases("the first line names no column `text`")
+        raise BadCases("the first line has no column `text`")
     for row in reader:
         yield reader.line_num, _case(row, f"line {reader.line_num}: ")
 
 
 def _case(entry: Any, where: str = "") -> Case:
     if not isinstance(entry, dict) or not isinstance(entry.get("text"), str) or not entry["text"].strip():
-        raise BadCases(f"{where}a case needs a text, and may have an id")
+        raise BadCases(f"{where}a case needs a text, and can have an id")
     name = entry.get("id")
     if name is None or name == "":
         name = digest(entry["text"])
     if isinstance(name, bool) or not isinstance(name, str | int):
-        raise BadCases(f"{where}id {name!r} is no name; give a string or a whole number")
+        raise BadCases(f"{where}id {name!r} is not a valid id; give a string or a whole number")
     return Case(str(name), entry["text"])
+
+
+def _look_up(entry: str | Mapping[str, str], item: str, case: Case | None) -> str:
+    if not isinstance(entry, Mapping):
+        return _checked(entry, item)
+    if case is None or case.id not in entry:
+        raise BadJudge(f"no text of {item!r} for case {case.id if case else None!r}; contents needs one for every case")
+    return _checked(entry[case.id], item)
+
+
+def _checked(text: object, item: str) -> str:
+    if not isinstance(text, str):
+        raise BadJudge(f"the text of {item!r} is a {type(text).__name__}; give a string")
+    return text

@@ -1,48 +1,48 @@
-"""Judge by judge: how often they agree with the others, and with the side they see first."""
+"""Judges: agreement with the others, and preference for the item shown first."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shortlist.findings.findings import Findings, findings_of
-from shortlist.findings.sides import Share
-from shortlist.plots.places import rows_size
-from shortlist.plots.style import BLUE, INK, ORANGE, axes_for, drawing, name_rows, say_nothing
+from shortlist.analysis.analysis import Analysis, as_analysis
+from shortlist.analysis.position_bias import Share
+from shortlist.plots.items import rows_size
+from shortlist.plots.style import BLUE, INK, ORANGE, axes_for, drawing, name_rows, show_nothing
 from shortlist.study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = 20  # judges, those with most votes
-NOBODY = "no judges are named"
+MOST_JUDGES = 20  # the ones with most votes
+NO_JUDGES = "no judges are named"
 
 
-def plot_agreement(study: Study | Findings, ax: "Axes | None" = None) -> "Axes":
-    """Each judge's share of votes for the item that the others put higher, with 95 % intervals."""
-    judges = findings_of(study).trust.agreement.judges
-    rows = [(one.judge, one.agreement, one.expected) for one in judges if one.agreement is not None][:SHOWN]
+def plot_agreement(study: Study | Analysis, ax: "Axes | None" = None) -> "Axes":
+    """Each judge's share of votes for the item that the others rate higher, with 95 % intervals."""
+    judges = as_analysis(study).checks.agreement.judges
+    rows = [(one.judge, one.agreement, one.expected) for one in judges if one.agreement is not None][:MOST_JUDGES]
     with drawing():
         ax = axes_for(ax, rows_size(len(rows)))
         if not rows:
-            return say_nothing(ax, NOBODY)
+            return show_nothing(ax, NO_JUDGES)
         _dots(ax, [name for name, _, _ in rows], [share for _, share, _ in rows], "this judge")
         expected = [share for _, _, share in rows if share is not None]
         ax.plot(expected, range(len(rows)), "|", color=ORANGE, markersize=9, markeredgewidth=1.6, label="expected")
-        ax.set_xlabel("votes for the item that the others put higher")
+        ax.set_xlabel("share of votes for the item that the others rate higher")
         ax.legend(loc="lower left", frameon=False)
     return ax
 
 
-def plot_first_share(study: Study | Findings, ax: "Axes | None" = None) -> "Axes":
+def plot_position_bias(study: Study | Analysis, ax: "Axes | None" = None) -> "Axes":
     """How often each judge preferred the item shown first, with 95 % intervals."""
-    found = findings_of(study).trust
-    rows = [("all votes", found.sides.first)]
-    rows += [(one.judge, one.sides.first) for one in found.agreement.judges if one.sides.first.votes][:SHOWN]
+    checks = as_analysis(study).checks
+    judges = [(one.judge, one.position_bias.first) for one in checks.agreement.judges if one.position_bias.first.votes]
+    rows = [("all votes", checks.position_bias.first), *judges[:MOST_JUDGES]]
     with drawing():
         ax = axes_for(ax, rows_size(len(rows)))
-        if not found.sides.first.votes:
-            return say_nothing(ax, "no votes but ties")
+        if not checks.position_bias.first.votes:
+            return show_nothing(ax, "no votes, or only ties")
         _dots(ax, [name for name, _ in rows], [share for _, share in rows], "share")
-        ax.set_xlabel("votes for the item shown first")
+        ax.set_xlabel("share of votes for the item shown first")
     return ax
 
 

@@ -1,9 +1,10 @@
-"""How all figures look: readable in print and without colour, in colours that all eyes can tell apart."""
+"""The style of all figures: readable in print and without colour, with colours that colour-blind people can tell apart.
+
+matplotlib is imported when something is drawn, so that importing the package stays fast.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from shortlist.errors import NotInstalled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,21 +24,11 @@ INKED: dict[Any, Any] = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK),
     "axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left",
 }  # fmt: skip
-LONG_NAME = 24  # letters of an item's name that fit beside a plot
-
-
-def matplotlib(purpose: str) -> Any:
-    """The package; raises NotInstalled, which says how to get it."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise NotInstalled(purpose, "matplotlib", "plots") from None
-    return matplotlib
+LONG_NAME = 24  # characters of a name that fit beside a plot
 
 
 def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
-    """The axes given, or new ones of that size in inches."""
-    matplotlib("a plot")
+    """The given axes, or new ones of this size in inches."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -46,12 +37,14 @@ def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
 
 
 def drawing() -> Any:
-    """The context in which a plot looks like ours."""
-    return matplotlib("a plot").rc_context(INKED)
+    """The context that gives plots this style."""
+    from matplotlib import rc_context
+
+    return rc_context(INKED)
 
 
 def short(name: str) -> str:
-    """A name as it fits beside a plot, its dollars no formulas."""
+    """A name that fits beside a plot, without control characters; a dollar sign does not start a formula."""
     cut = name if len(name) <= LONG_NAME else f"{name[: LONG_NAME - 1]}…"
     return "".join(letter if letter.isprintable() else " " for letter in cut).replace("$", r"\$")
 
@@ -59,7 +52,18 @@ def short(name: str) -> str:
 def name_rows(ax: "Axes", names: Sequence[str]) -> None:
     """One row for each name, the first on top."""
     ax.set_yticks(range(len(names)), [short(name) for name in names])
-    ax.set_ylim(len(names) - 0.4, -0.6)
+    _frame_rows(ax, len(names))
+
+
+def number_rows(ax: "Axes", rows: int, numbered: Sequence[int]) -> None:
+    """Rows without names, the first on top; some have a number."""
+    ax.set_yticks(numbered, [str(row + 1) for row in numbered])
+    _frame_rows(ax, rows)
+    ax.set_ylabel("rank")
+
+
+def _frame_rows(ax: "Axes", rows: int) -> None:
+    ax.set_ylim(rows - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
 
 
@@ -71,8 +75,8 @@ def plain_ticks(axis: "Axis") -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def say_nothing(ax: "Axes", why: str) -> "Axes":
-    """Empty axes that say why."""
+def show_nothing(ax: "Axes", why: str) -> "Axes":
+    """Empty axes with a note."""
     ax.set_axis_off()
     ax.text(0.5, 0.5, why, ha="center", va="center", transform=ax.transAxes, color=GREY)
     return ax

@@ -1,1 +1,1 @@
-"""The report: one HTML file that needs nothing else."""
+"""The report: a study or a vote file as one HTML file that loads nothing."""

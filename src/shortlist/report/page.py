@@ -1,25 +1,173 @@
-"""The report of a study as one HTML page: no scripts, nothing loaded, light and dark, on paper and on a phone."""
+"""Write the report: one HTML page without scripts that loads nothing, for light and dark screens, phones and paper."""
 
-from importlib.resources import files
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shortlist import __version__
+from shortlist.analysis.analysis import Analysis, as_analysis
+from shortlist.analysis.checks import percent
+from shortlist.analysis.votes import VoteCounts
 from shortlist.errors import BadInput
-from shortlist.findings.findings import Findings, findings_of
-from shortlist.report.items import items_section
-from shortlist.report.judges import judges_section
-from shortlist.report.markup import Html, name, tag
-from shortlist.report.pairs import asked_section, matrix_section
-from shortlist.report.trust import trust_section
-from shortlist.report.verdict import bound_section, verdict_section
+from shortlist.report.figures import draw_figures
 from shortlist.study.study import Study
 
-# Even if a name slipped through as markup, the browser would run and load nothing.
+OPEN_ITEMS, OPEN_JUDGES = 60, 20  # a longer table is folded
+MOST_PAIRS = 100  # rows of the table of pairs
+STATUSES = {
+    "counted": "votes that this report is about",
+    "pending": "questions that were asked and are not answered yet",
+    "skipped": "questions that were closed without an answer",
+    "late": "answers that came after their question had expired; not counted",
+    "undone": "votes that were taken back; not counted",
+    "voided": "votes of a voided judge; not counted",
+}
+
+
+def report_context(analysis: Analysis) -> dict[str, Any]:
+    """The variables of `page.html.j2`."""
+    return {
+        "analysis": analysis,
+        "figures": draw_figures(analysis),
+        "facts": _facts(analysis),
+        "notes": _notes(analysis),
+        "statuses": [(name, getattr(analysis.counts, name), meaning) for name, meaning in STATUSES.items()],
+        "wins": not analysis.problem.family.is_measured,
+        "win_share": lambda gap: whole_percent(float(analysis.problem.family.expect(gap))),
+        "pairs": _pairs(analysis),
+        "reached": _reached(analysis),
+        "fold_items": len(analysis.items) > OPEN_ITEMS,
+        "fold_judges": len(analysis.checks.agreement.judges) > OPEN_JUDGES,
+    }
+
+
+def _facts(analysis: Analysis) -> dict[str, str]:
+    verdict, counts, problem = analysis.verdict, analysis.counts, analysis.problem
+    agreement = analysis.checks.agreement
+    proved = f"{len(verdict.certainly_in)} in, {len(verdict.certainly_out)} out, {len(verdict.undecided)} open"
+    facts = {
+        "Error bound": small(verdict.error_bound), "Allowed error (δ)": f"{problem.delta:g}",
+        "Votes": count(verdict.votes), "Votes to go, about": _votes_left(verdict.votes_left, verdict.done),
+        "Items proved": proved, "Judges": count(len(agreement.judges) + agreement.others),
+        "Stopping rule": analysis.stopping.name, "Vote model": problem.family.name,
+        "Tolerance": f"{problem.tolerance:g}" if problem.tolerance else "none",
+    }  # fmt: skip
+    if analysis.sampling is None:
+        return facts
+    return facts | {
+        "Sampling rule": analysis.sampling, "Imported votes": count(counts.imported),
+        "First event": day(counts.first_at), "Last event": day(counts.last_at),
+    }  # fmt: skip
+
+
+def _votes_left(left: float | None, done: bool) -> str:
+    if done:
+        return "0"
+    return "not known" if left is None or not left < 1e9 else count(left)
+
+
+def _notes(analysis: Analysis) -> list[str]:
+    """What a reader must know before the numbers."""
+    counts, verdict, notes = analysis.counts, analysis.verdict, []
+    if analysis.paused:
+        notes.append("The study is paused: it hands out no questions.")
+    if counts.pending:
+        notes.append(_pending(counts.pending, analysis.counts_pending))
+    if counts.voided_judges:
+        notes.append(_voided(counts))
+    extra = round(analysis.votes.total) - verdict.votes
+    if verdict.done and extra > 0:
+        notes.append(f"{plural(extra, 'vote')} came after the verdict. The tables include them, the verdict does not.")
+    if analysis.advice:
+        notes.append(sentence(analysis.advice))
+    return notes
+
+
+def _pending(pending: int, lost: bool) -> str:
+    are = f"{plural(pending, 'question')} {'is' if pending == 1 else 'are'} pending."
+    if lost:
+        return f"{are} Until it is answered, a pending question counts as a loss for both items."
+    return f"{are} Votes on later questions are counted once the earlier ones are answered or skipped."
+
+
+def _voided(counts: VoteCounts) -> str:
+    whose = "a voided judge" if len(counts.voided_judges) == 1 else f"{len(counts.voided_judges)} voided judges"
+    votes = f"{plural(counts.voided, 'vote')} of {whose} {'is' if counts.voided == 1 else 'are'} not counted"
+    return f"{votes}: {', '.join(counts.voided_judges)}."
+
+
+def _pairs(analysis: Analysis) -> list[dict[str, Any]]:
+    """The most asked pairs, the better item first."""
+    matrix = analysis.matrix
+    rank = {item: number for number, item in enumerate(matrix.items)}
+    rows = []
+    for pair in analysis.allocation.pairs[:MOST_PAIRS]:
+        better, worse = sorted((pair.first, pair.second), key=lambda item: rank[item])
+        share = float(matrix.share[rank[better], rank[worse]])
+        rows.append({"better": better, "worse": worse, "votes": pair.votes, "share": share, "crosses": pair.crosses})
+    return rows
+
+
+def _reached(analysis: Analysis) -> int | None:
+    """The number of votes at which the error bound first was small enough."""
+    delta = analysis.problem.delta
+    return next((point.votes for point in analysis.bound_history if point.error_bound <= delta), None)
+
+
+def count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def chance(share: float) -> str:
+    """A probability estimated from random draws, which cannot be told from 0 or 1 near the ends."""
+    if not 0.0005 <= share <= 0.9995:
+        return "<\u00a00.1\u00a0%" if share < 0.5 else ">\u00a099.9\u00a0%"
+    return percent(share)
+
+
+def whole_percent(share: float) -> str:
+    return f"{100 * share:.0f}\u00a0%"
+
+
+def rating(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−") if math.isfinite(value) else "–"
+
+
+def small(value: float | None) -> str:
+    """An error bound or a p-value."""
+    return "–" if value is None else f"{value:.2g}"
+
+
+def day(seconds: float | None) -> str:
+    return "–" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def plural(number: float, thing: str) -> str:
+    return f"{count(number)} {thing}{'' if round(number) == 1 else 's'}"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "count": count, "chance": chance, "percent": percent, "rating": rating, "small": small, "plural": plural,
+    "sentence": sentence,
+}  # fmt: skip
+
+
+# Names are escaped. If one became markup anyway, the browser would still run nothing and load nothing.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def write_report(source: Study | Findings, path: str | Path) -> None:
-    """The report of a study, or of findings, as an HTML file. Raises BadInput if it cannot be written."""
+def write_report(source: Study | Analysis, path: str | Path) -> None:
+    """Write the report on a study, or on an analysis, as an HTML file. Raises BadInput if it cannot be written."""
     text = make_report(source)
     try:
         Path(path).write_text(text, encoding="utf-8")
@@ -27,22 +175,18 @@ def write_report(source: Study | Findings, path: str | Path) -> None:
         raise BadInput(f"cannot write {path}: {reason.strerror or reason}") from None
 
 
-def make_report(source: Study | Findings) -> str:
-    """The whole page. Raises NotInstalled without matplotlib."""
-    found = findings_of(source)
-    sections = [
-        items_section(found), bound_section(found), asked_section(found), matrix_section(found), trust_section(found),
-        judges_section(found),
-    ]  # fmt: skip
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{found.name}: top {found.problem.k} of {found.problem.n}"),
-        tag("style", Html(files("shortlist.report").joinpath("page.css").read_text())),
-    )
-    title = tag("header", tag("p", "Report of a study" if found.method else "Report of a vote file", class_="kind"),
-                tag("h1", name(found.name)), verdict_section(found))  # fmt: skip
-    foot = tag("footer", tag("p", f"Made by shortlist {__version__}. docs/report.md says how each figure is computed."))
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', title, tag('main', sections), foot), lang='en')}\n"
+def make_report(source: Study | Analysis) -> str:
+    """The report as the text of an HTML page."""
+    context = report_context(as_analysis(source))
+    return environment().get_template("page.html.j2").render(context, policy=POLICY, version=__version__)
+
+
+@cache
+def environment() -> Environment:
+    """The templates. Every value is escaped; only the drawn figures are markup."""
+    found = Environment(
+        loader=PackageLoader("shortlist.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    found.filters.update(FILTERS)
+    return found

@@ -1,19 +1,20 @@
-"""How people start: `create_study` for their own loop; `judges.runner` has the loop in one call."""
+"""Create and load studies. What a study was created with is kept in its storage as a `Spec`."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from shortlist import loop
-from shortlist.certificates import CERTIFICATES
-from shortlist.checks import whole
+from shortlist.core.arguments import whole
+from shortlist.core.families import Family, make_family
+from shortlist.core.problem import Problem
+from shortlist.core.sampling import SAMPLING_RULES, default_stopping
+from shortlist.core.sampling.base import SamplingRule
+from shortlist.core.stopping import STOPPING_RULES
+from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, StudyDiffers, StudyExists
-from shortlist.families import Family, make_family
-from shortlist.problem import Problem
-from shortlist.rules import RULES, default_rule
-from shortlist.rules.rule import Rule
 from shortlist.study.questions import check_items, check_pairs
-from shortlist.study.spec import load_spec, make_spec
 from shortlist.study.storage import Storage
 from shortlist.study.study import Study
 
@@ -26,8 +27,8 @@ def create_study(
     storage: str | Storage | None = None,
     name: str | None = None,
     load_if_exists: bool = False,
-    method: str | Rule = "bridge",
-    rule: str | loop.Certificate | None = None,
+    sampling: str | SamplingRule = "bridge",
+    stopping: str | StoppingRule | None = None,
     family: str | Family = "bradley-terry",
     sigma: float = 1.0,
     bound: float = 10.0,
@@ -38,14 +39,14 @@ def create_study(
 ) -> Study:
     """A study that looks for the best k items with error at most delta.
 
-    method: how to ask, a name or a rule such as OracleTracking(alpha=0.3).
-    rule: when to stop, a name or a certificate such as Glr(lam=1.0); left out, edges, and glr for the paper's methods.
+    sampling: the sampling rule, which chooses the next pair: a name or a rule such as OracleTracking(alpha=0.3).
+    stopping: the stopping rule: a name or a rule such as Glr(lam=1.0). Default: edges, or glr for the paper's methods.
     family: bradley-terry (wins, ties, grades in [0, 1]) or gaussian (measured differences with noise sigma).
     bound: the largest utility thought possible, in log-odds (gaussian: in units of the outcome).
     tolerance: how much better an outsider may be, in win probability (gaussian: in units of the outcome).
     max_votes: end with the best answer so far after that many votes.
     allowed: the pairs of items that may be asked, if not all (bridge only).
-    seed: of sides and of what the rule draws; the same seed and answers give the same questions.
+    seed: of sides and of what the sampling rule draws; the same seed and answers give the same questions.
 
     storage: where to keep it, sqlite:///FILE or postgresql://USER@HOST/DATABASE; left out, in memory.
     name: what to find it by in its storage.
@@ -54,18 +55,18 @@ def create_study(
     Without a tolerance or max_votes, a tie between the k-th and the next item is asked about for ever.
     """
     names = check_items(items)
-    asking = _by_name(method, RULES, "method", "learn")
-    if allowed is not None and asking.name != "bridge":
-        raise BadProblem(f"method {asking.name} asks all pairs; with allowed= choose method='bridge'")
+    asks = _by_name(sampling, SAMPLING_RULES, "sampling rule", "learn")
+    if allowed is not None and asks.name != "bridge":
+        raise BadProblem(f"sampling rule {asks.name} asks all pairs; with allowed= choose sampling='bridge'")
     speaks, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, speaks, bound, tolerance, max_votes, pairs)
-    stopping = _by_name(default_rule(asking) if rule is None else rule, CERTIFICATES, "rule", "check")
+    stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
     number = whole("seed", seed, 0)
     if storage is None:
-        return Study(names, problem, asking, stopping, number, check_name(name or "study"))
+        return Study(names, problem, asks, stops, number, check_name(name or "study"))
     if name is None:
         raise BadProblem("a stored study needs a name; give name=")
-    spec, place = make_spec(names, problem, asking, stopping, number), open_storage(storage)
+    spec, place = make_spec(names, problem, asks, stops, number), open_storage(storage)
     try:
         place.create(check_name(name), spec.dump())
     except StudyExists:
@@ -81,7 +82,7 @@ def load_study(name: str, storage: str | Storage) -> Study:
     """The study of that name, where it stands; raises UnknownStudy."""
     place = open_storage(storage, create=False)
     spec = load_spec(place.spec(name))
-    return Study(spec.items, spec.problem(), spec.asking(), spec.stopping(), spec.seed, name, place)
+    return Study(spec.items, spec.problem(), spec.sampling_rule(), spec.stopping_rule(), spec.seed, name, place)
 
 
 def open_storage(storage: str | Storage, create: bool = True) -> Storage:
@@ -106,3 +107,78 @@ def _by_name(choice: Any, known: dict[str, Any], what: str, sign: str) -> Any:
     if not isinstance(choice, str) or choice not in known:
         raise BadProblem(f"unknown {what} {choice!r}; choose one of {', '.join(known)}")
     return known[choice]()
+
+
+Named = dict[str, Any]  # a sampling or stopping rule: its name and its options
+
+
+@dataclass(frozen=True)
+class Spec:
+    items: tuple[str, ...]
+    k: int
+    delta: float
+    family: str
+    sigma: float
+    bound: float
+    tolerance: float
+    max_votes: int | None
+    allowed: tuple[int, ...] | None
+    sampling: Named
+    stopping: Named
+    seed: int
+
+    def problem(self) -> Problem:
+        family = make_family(self.family, self.sigma)
+        sizes = len(self.items), self.k, self.delta
+        return Problem(*sizes, family, self.bound, self.tolerance, self.max_votes, self.allowed)
+
+    def sampling_rule(self) -> SamplingRule:
+        made: SamplingRule = SAMPLING_RULES[self.sampling["name"]](**self.sampling["options"])
+        return made
+
+    def stopping_rule(self) -> StoppingRule:
+        made: StoppingRule = STOPPING_RULES[self.stopping["name"]](**self.stopping["options"])
+        return made
+
+    def dump(self) -> str:
+        return json.dumps(asdict(self))
+
+    def differences(self, other: "Spec") -> list[str]:
+        """How this one differs from another that is there already, in words."""
+        return [
+            f"{part.name} is {_short(theirs)} there and {_short(ours)} here"
+            for part in fields(self)
+            if (theirs := getattr(other, part.name)) != (ours := getattr(self, part.name))
+        ]
+
+
+def make_spec(
+    items: Sequence[str], problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed: int
+) -> Spec:
+    return Spec(
+        tuple(items), problem.k, problem.delta, problem.family.name, getattr(problem.family, "sigma", 1.0),
+        problem.bound, problem.tolerance, problem.max_votes, problem.allowed,
+        _named(sampling, SAMPLING_RULES, "sampling rule"),
+        _named(stopping, STOPPING_RULES, "stopping rule"), seed,
+    )  # fmt: skip
+
+
+def load_spec(text: str) -> Spec:
+    parts = json.loads(text)
+    for name in ("items", "allowed"):
+        parts[name] = None if parts[name] is None else tuple(parts[name])
+    return Spec(**parts)
+
+
+def _named(thing: Any, known: dict[str, Any], what: str) -> Named:
+    kind = known.get(thing.name)
+    if kind is None or type(thing) is not kind:
+        raise BadProblem(f"a {what} of your own cannot be stored; keep the study in memory, or choose a known one")
+    plain = kind()
+    changed = {part.name: getattr(thing, part.name) for part in fields(thing)}
+    return {"name": thing.name, "options": {key: v for key, v in changed.items() if v != getattr(plain, key)}}
+
+
+def _short(value: Any) -> str:
+    text = str(list(value) if isinstance(value, tuple) else value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.errors import BadOutcome, BadProblem, UnknownItem, UnknownQuestion
-from shortlist.families import Family
-from shortlist.pairs import Floats, pair_number
+from shortlist.core import loop
+from shortlist.core.arguments import shown
+from shortlist.core.families import Family
+from shortlist.core.outcomes import TIE, outcome_of, outcome_of_winner
+from shortlist.core.pairs import Floats, pair_number
+from shortlist.core.sampling.bridge import Bridge
+from shortlist.errors import BadOutcome, BadProblem, UnknownQuestion
 
 Pair = tuple[str, str]
 Pairs = Iterable[Pair]
@@ -26,16 +30,6 @@ class Question:
     case: str | None = None  # the id of what the items are to be compared on
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A question with its outcome as seen from its first item; None while it is out or if it was skipped."""
-
-    question: Question
-    outcome: float | None = None
-    closed: bool = False
-    undone: bool = False
-
-
 def question_id(question: Question | int) -> int:
     """The number of a question, given as such or by its number."""
     number = question.id if isinstance(question, Question) else question
@@ -45,31 +39,14 @@ def question_id(question: Question | int) -> int:
 
 
 def outcome_told(family: Family, question: Question, outcome: Any, winner: str | None) -> float:
-    """The number that an answer stands for, from the side of the question's first item."""
+    """The outcome of an answer to a question, as seen from its first item."""
     if (outcome is None) == (winner is None):
         raise BadOutcome("give either an outcome or winner=, and one of them")
     if winner is not None:
-        return _win(family, question, winner)
-    if isinstance(outcome, str | bytes):
-        if outcome == "tie":
-            return family.tie
-        raise BadOutcome(f"outcome {outcome!r} is no number; for a name say winner={outcome!r}, else give 'tie'")
-    try:
-        number = np.asarray(outcome, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise BadOutcome(f"outcome {outcome!r} is no number; give one, 'tie', or winner=") from None
-    if number.ndim != 0:
-        raise BadOutcome(f"outcome {outcome!r} is not a single number; answer one question at a time")
-    family.check(number)
-    return float(number)
-
-
-def _win(family: Family, question: Question, winner: str) -> float:
-    if not isinstance(winner, str) or winner not in (question.first, question.second):
-        raise UnknownItem(winner)
-    if family.win is None:
-        raise BadOutcome(f"the {family.name} family needs the measured difference, not a winner")
-    return family.win if winner == question.first else float(family.flip(np.asarray(family.win)))
+        return outcome_of_winner(winner, question.first, question.second, family)
+    if isinstance(outcome, str) and outcome != TIE:
+        raise BadOutcome(f"outcome {shown(outcome)} is not a number; for a name use winner=, for a tie give 'tie'")
+    return outcome_of(outcome, question.first, question.second, family)
 
 
 def as_outcomes(values: Sequence[float]) -> Floats:
@@ -110,3 +87,23 @@ def check_pairs(items: Sequence[str], pairs: Pairs) -> tuple[int, ...]:
             raise BadProblem(f"({first!r}, {second!r}) is no pair of two different items of this study")
         found.add(pair_number(len(items), number[first], number[second]))
     return tuple(sorted(found))
+
+
+def advise(state: loop.State, items: Sequence[str]) -> str | None:
+    """What the owner should know: a tie that will never resolve, or pairs that block a proof. None if all is well."""
+    problem = state.problem
+    if state.verdict.done or not isinstance(state.sampling, Bridge):
+        return None
+    if state.sampling_memory.plan is not None and state.sampling_memory.plan.blocked:
+        u, v = (items[i] for i in state.sampling_memory.plan.blocked[0])
+        return f"{u} and {v} cannot be told apart by the allowed pairs; allow more or nothing will be proved"
+    hint = state.sampling.hint(state.sampling_memory, state.evidence)
+    if hint is not None:
+        u, v = (items[i] for i in hint.line)
+        return (
+            f"{u} and {v} look tied at the cutoff; a tolerance of {hint.tolerance:g} would end in about "
+            f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
+        )
+    if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
+        return "no tolerance and no vote budget: if two items tie at the cutoff, this study never ends by itself"
+    return None

@@ -1,7 +1,8 @@
-"""The tables of a database, and their versions: what migrations/versions does step by step, said at once."""
+"""The tables of a database and their version. `migrations/versions` makes the same tables step by step."""
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     Engine,
@@ -14,11 +15,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     inspect,
     text,
 )
 
-HEAD = "0003"  # the newest of migrations/versions
+HEAD = "0001"  # the newest of migrations/versions
 
 tables = MetaData()
 number = BigInteger().with_variant(Integer, "sqlite")
@@ -29,15 +31,13 @@ studies = Table(
     Column("spec", Text, nullable=False),
     Column("created", Float, nullable=False),
 )  # fmt: skip
-records = Table(
-    "records", tables,
+events = Table(
+    "events", tables,
     Column("study", ForeignKey("studies.id"), primary_key=True),
     Column("number", number, primary_key=True, autoincrement=False),
     Column("kind", String(20), nullable=False),
-    Column("question", number),
     Column("body", Text, nullable=False),
     Column("at", Float, nullable=False),
-    Index("records_of_question", "study", "question"),
 )  # fmt: skip
 snapshots = Table(
     "snapshots", tables,
@@ -60,8 +60,43 @@ answers = Table(
 runs = Table(
     "runs", tables,
     Column("study", ForeignKey("studies.id"), primary_key=True),
-    Column("sign", String(200), primary_key=True),
+    Column("run", String(200), primary_key=True),
     Column("seen", Float, nullable=False),
+)  # fmt: skip
+
+displays = Table(
+    "web_displays", tables,
+    Column("study", ForeignKey("studies.id"), primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("closed", Boolean, nullable=False),
+)  # fmt: skip
+judges = Table(
+    "web_judges", tables,
+    Column("id", number, primary_key=True),
+    Column("study", ForeignKey("studies.id"), nullable=False),
+    Column("name", String(100), nullable=False),
+    Column("created", Float, nullable=False),
+    UniqueConstraint("study", "name"),
+)  # fmt: skip
+tokens = Table(
+    "web_tokens", tables,
+    Column("id", String(24), primary_key=True),
+    Column("hash", String(64), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("study", ForeignKey("studies.id")),
+    Column("judge", ForeignKey("web_judges.id")),
+    Column("created", Float, nullable=False),
+    Column("expires", Float),
+    Column("revoked", Boolean, nullable=False),
+    Index("web_tokens_of_judge", "judge"),
+)  # fmt: skip
+uploads = Table(
+    "web_uploads", tables,
+    Column("id", String(24), primary_key=True),
+    Column("study", ForeignKey("studies.id")),
+    Column("type", String(40), nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Column("created", Float, nullable=False),
 )  # fmt: skip
 
 

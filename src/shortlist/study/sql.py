@@ -1,4 +1,4 @@
-"""Studies in a database. Records and answers are only inserted; snapshots and runs may be thrown away.
+"""Studies in a database. Events and answers are only inserted; snapshots and runs may be thrown away.
 
 Whoever writes holds the lock of that study alone: its row on PostgreSQL, the whole file on SQLite, which has no
 smaller one.
@@ -17,9 +17,9 @@ from sqlalchemy.exc import IntegrityError
 
 from shortlist.errors import BadStorage, StorageOutdated, StudyExists, UnknownStudy
 from shortlist.study.engine import FLUSH, check_file, commit_quickly, connect, explained, shown
-from shortlist.study.records import Record, dump, load
-from shortlist.study.schema import HEAD, answers, has_tables, records, runs, schema_version, snapshots, studies, upgrade
-from shortlist.study.storage import AnswerKey, Entry, Snapshot, Writer
+from shortlist.study.events import Entry, dump, load
+from shortlist.study.schema import HEAD, answers, events, has_tables, runs, schema_version, snapshots, studies, upgrade
+from shortlist.study.storage import AnswerKey, Snapshot, Writer
 
 
 class _Writer:
@@ -32,18 +32,14 @@ class _Writer:
     def since(self, number: int) -> list[Entry]:
         return _since(self.connection, self.study, number)
 
-    def add(self, number: int, new: Sequence[Record]) -> None:
-        now = time.time()
-        for place, record in enumerate(new, number):
-            kind, body = dump(record)
-            question = getattr(record, "question", None)
-            self.rows.append(
-                {"study": self.study, "number": place, "kind": kind, "question": question, "body": body, "at": now}
-            )
+    def add(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            kind, body = dump(entry.event)
+            self.rows.append({"study": self.study, "number": entry.number, "kind": kind, "body": body, "at": entry.at})
 
     def write(self) -> None:
         if self.rows:
-            self.connection.execute(insert(records), self.rows)
+            self.connection.execute(insert(events), self.rows)
 
 
 class Database:
@@ -98,11 +94,6 @@ class Database:
         with explained(self.url), self._engine.connect() as connection:
             return _since(connection, study, number)
 
-    def of_question(self, name: str, question: int) -> list[Entry]:
-        here = (records.c.study == self._id(name)) & (records.c.question == question)
-        with explained(self.url), self._engine.connect() as connection:
-            return [_entry(row) for row in connection.execute(_ENTRIES.where(here).order_by(records.c.number))]
-
     @contextmanager
     def writing(self, name: str) -> Iterator[Writer]:
         study = self._id(name)
@@ -143,20 +134,20 @@ class Database:
             kept: float = connection.scalars(select(answers.c.outcome).filter_by(**place)).one()
         return kept
 
-    def beat(self, name: str, sign: str, now: float) -> None:
-        row = {"study": self._id(name), "sign": sign, "seen": now}
+    def beat(self, name: str, run: str, now: float) -> None:
+        row = {"study": self._id(name), "run": run, "seen": now}
         with explained(self.url), self._begin() as connection:
-            added = self._insert(runs).on_conflict_do_update(index_elements=["study", "sign"], set_={"seen": now})
+            added = self._insert(runs).on_conflict_do_update(index_elements=["study", "run"], set_={"seen": now})
             connection.execute(added, row)
 
-    def leave(self, name: str, sign: str) -> None:
+    def leave(self, name: str, run: str) -> None:
         with explained(self.url), self._begin() as connection:
-            connection.execute(delete(runs).where((runs.c.study == self._id(name)) & (runs.c.sign == sign)))
+            connection.execute(delete(runs).where((runs.c.study == self._id(name)) & (runs.c.run == run)))
 
     def beats(self, name: str) -> dict[str, float]:
-        here = select(runs.c.sign, runs.c.seen).where(runs.c.study == self._id(name))
+        here = select(runs.c.run, runs.c.seen).where(runs.c.study == self._id(name))
         with explained(self.url), self._engine.connect() as connection:
-            return {row.sign: row.seen for row in connection.execute(here)}
+            return {row.run: row.seen for row in connection.execute(here)}
 
     def _insert(self, table: Table) -> Any:
         """An insert that can say what to do when the row is there."""
@@ -226,12 +217,12 @@ def close_databases() -> None:
         _open.pop(place).close()
 
 
-_ENTRIES = select(records.c.number, records.c.at, records.c.kind, records.c.body)
+_ENTRIES = select(events.c.number, events.c.at, events.c.kind, events.c.body)
 
 
 def _since(connection: Connection, study: int, number: int) -> list[Entry]:
-    here = (records.c.study == study) & (records.c.number >= number)
-    return [_entry(row) for row in connection.execute(_ENTRIES.where(here).order_by(records.c.number))]
+    here = (events.c.study == study) & (events.c.number >= number)
+    return [_entry(row) for row in connection.execute(_ENTRIES.where(here).order_by(events.c.number))]
 
 
 def _entry(row: Any) -> Entry:

@@ -1,32 +1,23 @@
-"""Where records are kept: in memory here, in a database in sql.py. Facts in, facts out; nothing is ever changed.
+"""Where events are kept: in memory here, in a database in sql.py. Events are only ever added.
 
-A study is known by its name. Its records are numbered from 0 without gaps, and `writing` holds the study's lock, so
-whoever adds records has read all before them. Beside the records there are judges' known answers, of which the first
-stays, and when each run was last seen at work.
+A study is known by its name. Its events are numbered from 0 without gaps, and `writing` holds the study's lock, so
+whoever adds events has read all before them. Beside the events there are judges' known answers, of which the first one
+is kept, and when each run was last seen alive.
 """
 
 import hashlib
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from shortlist.errors import StudyExists, UnknownStudy
-from shortlist.study.records import Record
-
-
-class Entry(NamedTuple):
-    """A record with its number and the time it was added, in seconds since 1970."""
-
-    number: int
-    at: float
-    record: Record
+from shortlist.study.events import Entry
 
 
 class Snapshot(NamedTuple):
-    """The desk after the records before `number`: a cache that may be thrown away."""
+    """The state after the events before `number`: a cache that may be thrown away."""
 
     number: int
     data: bytes
@@ -50,7 +41,7 @@ class Writer(Protocol):
     """What the holder of a study's lock can do. All of it happens, or nothing."""
 
     def since(self, number: int) -> list[Entry]: ...
-    def add(self, number: int, records: Sequence[Record]) -> None: ...
+    def add(self, entries: Sequence[Entry]) -> None: ...
 
 
 class Storage(Protocol):
@@ -68,11 +59,7 @@ class Storage(Protocol):
 
     def names(self) -> list[str]: ...
     def since(self, name: str, number: int) -> list[Entry]:
-        """All records from that number on."""
-        ...
-
-    def of_question(self, name: str, question: int) -> list[Entry]:
-        """The records of one question."""
+        """All events from that number on."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[Writer]: ...
@@ -80,15 +67,15 @@ class Storage(Protocol):
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None: ...
     def known_answer(self, name: str, key: AnswerKey) -> float | None: ...
     def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
-        """Keep an answer, and give back the one that stands: the first."""
+        """Keep an answer, unless there is one already; returns the one that is kept."""
         ...
 
-    def beat(self, name: str, sign: str, now: float) -> None:
-        """A run that signs so was at work on the study at that time."""
+    def beat(self, name: str, run: str, now: float) -> None:
+        """The run was at work on the study at that time."""
         ...
 
-    def leave(self, name: str, sign: str) -> None:
-        """It is at work no more."""
+    def leave(self, name: str, run: str) -> None:
+        """The run has ended."""
         ...
 
     def beats(self, name: str) -> dict[str, float]:
@@ -97,12 +84,13 @@ class Storage(Protocol):
 
 
 @dataclass
-class _Shelf:
+class _Stored:
+    """One study in memory, and its own writer."""
+
     spec: str
     lock: threading.RLock = field(default_factory=threading.RLock)
     entries: list[Entry] = field(default_factory=list)
-    fresh: list[Entry] = field(default_factory=list)  # nobody reads them before the write is over
-    of_question: dict[int, list[int]] = field(default_factory=dict)
+    unsaved: list[Entry] = field(default_factory=list)  # nobody reads them before the write is over
     answers: dict[AnswerKey, float] = field(default_factory=dict)
     beats: dict[str, float] = field(default_factory=dict)
 
@@ -112,78 +100,69 @@ class _Shelf:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, lock=threading.RLock())
 
-    def __enter__(self) -> "_Shelf":
+    def __enter__(self) -> "_Stored":
         self.lock.acquire()
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        fresh, self.fresh = self.fresh, []
-        for entry in fresh if error is None else ():
-            question = getattr(entry.record, "question", None)
-            if question is not None:
-                self.of_question.setdefault(question, []).append(entry.number)
-            self.entries.append(entry)
+        unsaved, self.unsaved = self.unsaved, []
+        if error is None:
+            self.entries += unsaved
         self.lock.release()
 
     def since(self, number: int) -> list[Entry]:
         return self.entries[number:]
 
-    def add(self, number: int, records: Sequence[Record]) -> None:
-        assert number == len(self.entries) + len(self.fresh), "the lock keeps others from adding in between"
-        now = time.time()
-        self.fresh += [Entry(number + place, now, record) for place, record in enumerate(records)]
+    def add(self, entries: Sequence[Entry]) -> None:
+        self.unsaved += entries
 
 
-class Memory:
+class MemoryStorage:
     """For one process, and gone with it."""
 
     keeps_snapshots = False
 
     def __init__(self) -> None:
-        self._shelves: dict[str, _Shelf] = {}
+        self._studies: dict[str, _Stored] = {}
 
     def create(self, name: str, spec: str) -> None:
-        if self._shelves.setdefault(name, shelf := _Shelf(spec)) is not shelf:
+        if self._studies.setdefault(name, new := _Stored(spec)) is not new:
             raise StudyExists(name)
 
     def spec(self, name: str) -> str:
-        return self._shelf(name).spec
+        return self._study(name).spec
 
     def names(self) -> list[str]:
-        return sorted(self._shelves)
+        return sorted(self._studies)
 
     def since(self, name: str, number: int) -> list[Entry]:
-        return self._shelf(name).since(number)
-
-    def of_question(self, name: str, question: int) -> list[Entry]:
-        shelf = self._shelf(name)
-        return [shelf.entries[number] for number in shelf.of_question.get(question, ())]
+        return self._study(name).since(number)
 
     def writing(self, name: str) -> AbstractContextManager[Writer]:
-        return self._shelf(name)
+        return self._study(name)
 
     def snapshot(self, name: str) -> Snapshot | None:
-        return None  # whoever has the records has the desk
+        return None  # whoever has the events has the state
 
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None:
         pass
 
     def known_answer(self, name: str, key: AnswerKey) -> float | None:
-        return self._shelf(name).answers.get(key)
+        return self._study(name).answers.get(key)
 
     def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
-        return self._shelf(name).answers.setdefault(key, outcome)
+        return self._study(name).answers.setdefault(key, outcome)
 
-    def beat(self, name: str, sign: str, now: float) -> None:
-        self._shelf(name).beats[sign] = now
+    def beat(self, name: str, run: str, now: float) -> None:
+        self._study(name).beats[run] = now
 
-    def leave(self, name: str, sign: str) -> None:
-        self._shelf(name).beats.pop(sign, None)
+    def leave(self, name: str, run: str) -> None:
+        self._study(name).beats.pop(run, None)
 
     def beats(self, name: str) -> dict[str, float]:
-        return dict(self._shelf(name).beats)
+        return dict(self._study(name).beats)
 
-    def _shelf(self, name: str) -> _Shelf:
-        if name not in self._shelves:
-            raise UnknownStudy(name, list(self._shelves))
-        return self._shelves[name]
+    def _study(self, name: str) -> _Stored:
+        if name not in self._studies:
+            raise UnknownStudy(name, list(self._studies))
+        return self._studies[name]

@@ -1,1 +1,1 @@
-"""Judging on the web: app.py puts it together, serve.py runs it, routes/ answers requests."""
+"""Judging on the web: `app.py` assembles the service, `serve.py` runs it, `routes/` answers requests."""

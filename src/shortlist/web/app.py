@@ -1,4 +1,4 @@
-"""The service, put together: routes, errors, and what stands around every request."""
+"""The service, assembled: routes, errors, and the middleware around every request."""
 
 import gc
 import sys
@@ -14,14 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from shortlist import __version__, errors
-from shortlist.study.sql import Database
-from shortlist.web.headers import SecurityHeaders
-from shortlist.web.limits import Limits
-from shortlist.web.log import RequestLog, log
-from shortlist.web.metrics import Metrics
-from shortlist.web.routes import health, judges, pages, questions, reports, sessions, studies, uploads
-from shortlist.web.settings import Settings, told
-from shortlist.web.state import Service
+from shortlist.web.middleware import RequestMiddleware, log
+from shortlist.web.routes import judges, pages, questions, sessions, studies, uploads
+from shortlist.web.service import Service, Settings
 
 STATUS: dict[type[errors.ShortlistError], int] = {
     errors.UnknownStudy: 404,
@@ -35,51 +30,46 @@ STATUS: dict[type[errors.ShortlistError], int] = {
     errors.NotInstalled: 501,
     errors.BadInput: 422,
 }
-PARTS = (sessions, studies, reports, judges, questions, uploads, health, pages)
-SWITCH = 0.0005  # seconds; 5 ms is usual
-ABOUT = "Find the best k of n items from as few noisy pairwise comparisons as possible. Every page uses only this."
+PARTS = (sessions, studies, judges, questions, uploads, pages)
+SWITCH = 0.0005  # seconds; Python's default is 5 ms
+ABOUT = "Find the best k of n items with as few noisy pairwise comparisons as possible. All pages use only this API."
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Uvicorn calls this in every worker."""
-    settings = settings or told()
-    metrics = Metrics()
-    service = Service(settings, Database(settings.storage, flush_later=True), metrics)
+    """The application. Uvicorn calls this in every worker."""
+    service = Service(settings or Settings.from_environment())
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
-        _settle()
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        _shorten_waits()
         log.info("worker started")
         yield
         service.database.close()
         log.info("worker stopped")
 
     app = FastAPI(
-        title="shortlist", version=__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life
+        title="shortlist", version=__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=lifespan
     )
     app.state.service = service
     for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
-    app.add_middleware(Limits, settings=settings)
-    app.add_middleware(SecurityHeaders)
-    app.add_middleware(RequestLog, metrics=metrics)
-    app.add_exception_handler(errors.ShortlistError, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _answered)
+    app.add_middleware(RequestMiddleware, service=service)
+    app.add_exception_handler(errors.ShortlistError, _library_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
     return app
 
 
-def _settle() -> None:
-    """Shorter waits under load: what was loaded at the start is never looked at for garbage, and a thread that comes
-    back from the database gets its turn soon."""
+def _shorten_waits() -> None:
+    """Keep the garbage collector away from everything loaded so far, and give a thread that comes back from the
+    database its turn sooner."""
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(SWITCH)
 
 
-def _refused(_: Request, error: Exception) -> Response:
-    """What the library refuses, it explains."""
+def _library_error(_: Request, error: Exception) -> Response:
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
     detail = "the storage does not answer; try again" if status == 503 else str(error)
     if status == 503:
@@ -87,21 +77,21 @@ def _refused(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": detail}, status)
 
 
-def _invalid(_: Request, error: Exception) -> Response:
+def _invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "path", "query"))
     return JSONResponse({"detail": f"{where}: {first['msg']}" if where else str(first["msg"])}, 422)
 
 
-def _answered(request: Request, error: Exception) -> Response:
+def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    headers = {"allow": _allowed(request)} if error.status_code == 405 else error.headers
+    headers = {"allow": _allowed_methods(request)} if error.status_code == 405 else error.headers
     return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
 
 
-def _allowed(request: Request) -> str:
-    """All methods of an address; starlette names those of the first route alone."""
+def _allowed_methods(request: Request) -> str:
+    """All methods of this address; Starlette names only those of the first matching route."""
     routes = [route for part in PARTS for route in part.router.routes]
     matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for route in matching for method in getattr(route, "methods", None) or ()}))

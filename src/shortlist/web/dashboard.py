@@ -1,23 +1,30 @@
 """What the owner sees while a study runs: the verdict, items, judges, pairs and the last votes."""
 
 import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
-from shortlist.certificates.verdict import Verdict
-from shortlist.findings.sides import wilson
-from shortlist.findings.standing import standing
+import numpy as np
+
+from shortlist.analysis.agreement import JudgeAgreement, judge_agreements
+from shortlist.analysis.ranking import rank_items
+from shortlist.analysis.votes import study_votes
+from shortlist.core.stopping.verdict import Verdict
+from shortlist.study.rows import STATUSES, Row
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
-from shortlist.web.marks import past
-from shortlist.web.people import all_judges, has_open_link
-from shortlist.web.sheet import is_closed
-from shortlist.web.shelf import Opened
-from shortlist.web.watch import Tab, Watch, agreement, counts
+from shortlist.web.auth import has_open_link, list_judges
+from shortlist.web.display import is_closed
+from shortlist.web.study_cache import Agreements, OpenStudy
 
 MOST_PAIRS = 2000
+MOST_RECENT = 50
+MOST_POINTS = 400  # of the error bound
 
 
-def state_of(database: Database, opened: Opened) -> str:
+def state_of(database: Database, opened: OpenStudy) -> str:
+    """open, paused, closed or done."""
     if opened.study.verdict.done:
         return "done"
     if is_closed(database, opened.id):
@@ -25,30 +32,26 @@ def state_of(database: Database, opened: Opened) -> str:
     return "paused" if opened.study.paused else "open"
 
 
-def dashboard(database: Database, opened: Opened) -> dict[str, Any]:
-    study, watch = opened.study, opened.watch
+def dashboard(database: Database, opened: OpenStudy) -> dict[str, Any]:
+    """The fields of `schemas.Dashboard`."""
+    study = opened.study
     study.refresh()
-    verdict = study.examine()
-    with watch.lock:
-        watch.fold(database.since(study.name, watch.read))
-        pairs = counts(watch.boxes)
-        judges = _judges(database, opened)
-        recent = _recent(study, watch)
+    verdict, rows, history = study.examine(), study.rows, study.bound_history
     low, high = votes_left_range(verdict, study.problem.delta)
     return {
         "name": study.name,
         "state": state_of(database, opened),
-        "verdict": _verdict(verdict, study),
+        "verdict": verdict.to_dict(),
         "votes_left_low": low,
         "votes_left_high": high,
-        "out": len(study.out),
+        "counts": study.counts,
         "advice": study.advice,
         "items": _items(study, verdict),
-        "judges": judges,
+        "judges": _judges(database, opened, rows),
         "open_link": has_open_link(database, opened.id),
-        "past": [{"votes": votes, "error_bound": bound} for votes, bound in past(database, opened.id)],
-        "pairs": _pairs(study, pairs),
-        "recent": recent,
+        "bound_history": [_point(*point) for point in history[:: 1 + len(history) // MOST_POINTS]],
+        "pairs": _pairs(rows),
+        "recent": _recent(study, rows),
         "settings": _settings(opened),
     }
 
@@ -68,76 +71,84 @@ def votes_left_range(verdict: Verdict[str], delta: float) -> tuple[float | None,
     return left / spread**2, left * spread
 
 
-def _verdict(verdict: Verdict[str], study: Study) -> dict[str, Any]:
-    return {
-        "sentence": str(verdict),
-        "guarantee": verdict.guarantee,
-        "done": verdict.done,
-        "reason": verdict.reason,
-        "top": list(verdict.top),
-        "error_bound": float(verdict.error_bound),
-        "delta": study.problem.delta,
-        "votes": verdict.votes,
-        "votes_left": _finite(verdict.votes_left),
-    }
-
-
 def _items(study: Study, verdict: Verdict[str]) -> list[dict[str, Any]]:
     """In the order of the report: the answer first, and each side best first."""
     return [
         {
             "name": place.item, "utility": place.utility, "low": place.low, "high": place.high,
-            "chance": place.chance, "certainly": place.certain or "undecided", "top": place.inside,
+            "chance": place.chance, "proved": place.proved, "top": place.in_top,
             "votes": round(place.votes),
         }
-        for place in standing(study.problem, study.items, study.tally, verdict).places
+        for place in rank_items(study.problem, study.items, study.tally, verdict).items
     ]  # fmt: skip
 
 
-def _judges(database: Database, opened: Opened) -> list[dict[str, Any]]:
-    """Those with a link first, then any other who voted."""
-    watch, known = opened.watch, all_judges(database, opened.id)
-    active = {person.name: person.active for person in known}
-    others = [name for name in watch.tabs if name is not None and name not in active]
-    return [_judge(watch, name, active.get(name, False)) for name in [*active, *others]]
+def _judges(database: Database, opened: OpenStudy, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """First the judges with a link, then all others who were asked or whose votes were imported."""
+    active = {judge.name: judge.active for judge in list_judges(database, opened.id)}
+    others = sorted({row.judge for row in rows if row.judge is not None} - set(active))
+    found = _agreements(opened).judges
+    return [_judge(opened.study, name, active.get(name, False), found.get(name)) for name in [*active, *others]]
 
 
-def _judge(watch: Watch, name: str, active: bool) -> dict[str, Any]:
-    tab = watch.tabs.get(name, Tab())
-    first = wilson(tab.first_wins, tab.votes)
+def _agreements(opened: OpenStudy) -> Agreements:
+    """Each judge costs a fit, so this is computed again only after 2 % more votes, or when votes were withdrawn."""
+    study, last = opened.study, opened.agreements
+    counted, withdrawn = study.counts["counted"], study.counts["undone"] + study.counts["voided"]
+    if last is None or last.withdrawn != withdrawn or counted >= max(1.02 * last.counted, last.counted + 1):
+        votes, _ = study_votes(study)
+        utilities = np.array([study.utilities[item] for item in study.items])
+        found = judge_agreements(study.problem, votes, utilities)
+        last = Agreements(counted, withdrawn, {one.judge: one for one in found})
+        opened.agreements = last
+    return last
+
+
+def _judge(study: Study, name: str, active: bool, found: JudgeAgreement | None) -> dict[str, Any]:
+    count = Counter(row.status for row in study.rows_of(name))
+    first = None if found is None or not found.position_bias.first.votes else found.position_bias.first
     return {
-        "name": name, "active": active, "voided": name in watch.voided, "votes": tab.votes, "skips": tab.skips,
-        "out": tab.out, "undone": tab.undone, "agreement": agreement(watch.boxes.values(), name),
-        "first_share": first.share if tab.votes else None, "first_low": first.low, "first_high": first.high,
+        "name": name, "active": active, "is_voided": name in study.voided,
+        "counts": {status: count[status] for status in STATUSES},
+        "agreement": found.agreement.share if found and found.agreement else None,
+        "first_share": first and first.share, "first_low": first and first.low, "first_high": first and first.high,
     }  # fmt: skip
 
 
-def _pairs(study: Study, pairs: Any) -> list[dict[str, Any]]:
-    most = sorted(pairs, key=lambda row: -row[2])[:MOST_PAIRS]
-    return [
-        {"first": study.items[i], "second": study.items[j], "votes": votes, "won": won} for i, j, votes, won in most
-    ]
+def _point(votes: int, error_bound: float, votes_left: float | None) -> dict[str, Any]:
+    left = votes_left if votes_left is not None and math.isfinite(votes_left) else None
+    return {"votes": votes, "error_bound": error_bound, "votes_left": left}
 
 
-def _recent(study: Study, watch: Watch) -> list[dict[str, Any]]:
+def _pairs(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The pairs with most votes."""
+    won: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.status == "counted" and row.outcome is not None:
+            if row.first < row.second:
+                won[row.first, row.second].append(row.outcome)
+            else:
+                won[row.second, row.first].append(1 - row.outcome)
+    most = sorted(won.items(), key=lambda entry: -len(entry[1]))[:MOST_PAIRS]
+    return [{"first": one, "second": other, "votes": len(wins), "won": sum(wins)} for (one, other), wins in most]
+
+
+def _recent(study: Study, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The last answers, newest first."""
+    answered = [row for row in rows if row.question is not None and row.status in ("counted", "undone", "voided")]
     return [
         {
-            "id": f"{study.name}.{ballot.question}", "first": study.items[ballot.first],
-            "second": study.items[ballot.second], "judge": ballot.judge, "outcome": ballot.outcome, "at": ballot.at,
-            "undone": ballot.question in watch.undone,
+            "id": f"{study.name}.{row.question}", "first": row.first, "second": row.second, "judge": row.judge,
+            "outcome": row.outcome, "at": row.closed_at, "status": row.status,
         }
-        for ballot in reversed(watch.recent)
+        for row in sorted(answered, key=lambda row: -row.answered)[:MOST_RECENT]
     ]  # fmt: skip
 
 
-def _settings(opened: Opened) -> dict[str, Any]:
-    problem, sheet = opened.study.problem, opened.sheet
+def _settings(opened: OpenStudy) -> dict[str, Any]:
+    study, problem, display = opened.study, opened.study.problem, opened.display
     return {
         "k": problem.k, "delta": problem.delta, "tolerance": problem.tolerance, "max_votes": problem.max_votes,
-        "ties": sheet.ties, "blind": sheet.blind, "instructions": sheet.instructions,
-        "cases": [case.text for case in sheet.cases],
+        "sampling": study.sampling.name, "stopping": study.stopping.name, "ties": display.ties, "blind": display.blind,
+        "instructions": display.instructions, "cases": [case.text for case in display.cases],
     }  # fmt: skip
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

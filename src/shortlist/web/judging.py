@@ -1,7 +1,7 @@
-"""A judge's work: take questions, answer, skip, take back. Whatever is sent twice is done once.
+"""A judge's work: take questions, answer, skip, undo. A request that is sent twice takes effect once.
 
-A judge holds a few questions: the one on the screen and the next. Both are out with this judge, so nobody else is given
-the same work while they wait. Who reloads the page gets the questions they hold, not new ones.
+A judge holds a few questions: the one on the screen and the next. Both are pending with this judge, so nobody else gets
+the same work meanwhile. A judge who reloads the page gets the questions they hold, not new ones.
 """
 
 from enum import StrEnum
@@ -17,46 +17,46 @@ from shortlist.errors import (
     UnknownQuestion,
 )
 from shortlist.study.questions import Question
-from shortlist.study.records import Late, Record, Skipped, TakenBack, Told
-from shortlist.study.sql import Database
-from shortlist.web.shelf import Opened
+from shortlist.web.study_cache import OpenStudy
 
 
-class State(StrEnum):
+class JudgingState(StrEnum):
     open = "open"
-    waiting = "waiting"  # every vote of the budget is asked for; some judges have not answered yet
+    waiting = "waiting"  # all votes of the limit are asked for; some judges have not answered yet
     paused = "paused"
     closed = "closed"
     done = "done"
 
 
 class Status(StrEnum):
+    """What became of an answer."""
+
     counted = "counted"
     skipped = "skipped"
     undone = "undone"
-    late = "late"  # kept, but it does not count: the question had been given up
+    late = "late"  # stored but not counted: the judge's time for this question was over
 
 
-def take(opened: Opened, judge: str, hold: int, lease: float) -> tuple[State, list[Question]]:
-    """The questions this judge has, topped up to `hold` with new ones; none if `hold` is 0."""
+def take(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[JudgingState, list[Question]]:
+    """The judge's pending questions, with new ones to make `hold` of them; none if `hold` is 0."""
     study = opened.study
     if not hold:
-        return (State.done if study.verdict.done else State.open), []
-    here = study.held_by(judge)
+        return (JudgingState.done if study.verdict.done else JudgingState.open), []
+    held = study.pending_of(judge)
     try:
-        if len(here) < hold:
-            here += study.ask(hold - len(here), judge=judge, lease=lease, cases=opened.case_ids)
+        if len(held) < hold:
+            held += study.ask(hold - len(held), judge=judge, lease=lease, cases=opened.case_ids)
     except StudyDone:
-        return State.done, []
+        return JudgingState.done, []
     except StudyPaused:
-        return State.paused, []
+        return JudgingState.paused, []
     except NothingToAsk:
-        return (State.open, here) if here else (State.waiting, [])
-    return (State.done, []) if study.verdict.done else (State.open, here)
+        return (JudgingState.open, held) if held else (JudgingState.waiting, [])
+    return (JudgingState.done, []) if study.verdict.done else (JudgingState.open, held)
 
 
-def question_of(opened: Opened, number: int, judge: str | None) -> Question:
-    """A question that this judge was given; with None as judge, any."""
+def find_question(opened: OpenStudy, number: int, judge: str | None) -> Question:
+    """A question that this judge was asked; None as the judge finds anybody's. Raises UnknownQuestion or NotYours."""
     try:
         question = opened.study.question(number)
     except UnknownQuestion:
@@ -67,61 +67,52 @@ def question_of(opened: Opened, number: int, judge: str | None) -> Question:
     return question
 
 
-def vote(database: Database, opened: Opened, question: Question, outcome: float) -> Status:
-    if not opened.sheet.ties and outcome not in (0.0, 1.0):
-        raise BadOutcome("this study takes no ties and no grades; say 1 if the first is better, 0 if the second is")
-    if not opened.study.is_out(question.id) and _has(database, opened, question, Late):
+def vote(opened: OpenStudy, question: Question, outcome: float) -> Status:
+    """Store an answer. The same answer again is fine; a different one raises AlreadyAnswered."""
+    study = opened.study
+    if not opened.display.ties and outcome not in (0.0, 1.0):
+        raise BadOutcome("this study has no ties and no grades; send 1 if the first is better, 0 if the second is")
+    if not study.is_pending(question.id) and study.row(question.id).status == "late":
         return Status.late
     try:
-        opened.study.tell(question.id, outcome)
+        study.tell(question.id, outcome)
     except LateAnswer:
         return Status.late
     except AlreadyAnswered:
-        _only_again(_records(database, opened, question), question, Told(question.id, outcome))
+        row = study.row(question.id)
+        if (row.status, row.outcome) != ("counted", outcome):
+            raise
     return Status.counted
 
 
-def skip(database: Database, opened: Opened, question: Question, reason: str) -> Status:
+def skip(opened: OpenStudy, question: Question, reason: str) -> Status:
+    """Close a question without an answer. Skipping it again is fine."""
     try:
         opened.study.skip(question.id, reason)
     except AlreadyAnswered:
-        if not _has(database, opened, question, Skipped):
+        if opened.study.row(question.id).status not in ("skipped", "late"):
             raise
     return Status.skipped
 
 
-def undo(database: Database, opened: Opened, question: Question) -> Status:
-    """Take a vote back; a skipped question has nothing to take back. Twice is once."""
-    if _has(database, opened, question, TakenBack):
-        return Status.undone
-    if _has(database, opened, question, Told):
-        opened.study.undo(question.id)
-    elif not _has(database, opened, question, Skipped):
+def undo(opened: OpenStudy, question: Question) -> Status:
+    """Undo a vote. A question without a vote that counts stays as it is; a pending one raises UnknownQuestion."""
+    opened.study.refresh()
+    status = opened.study.row(question.id).status
+    if status == "pending":
         raise UnknownQuestion(question.id)
+    if status == "counted":
+        opened.study.undo(question.id)
     return Status.undone
 
 
-def ask_again(opened: Opened, question: Question, judge: str, lease: float) -> int | None:
-    """The same pair once more, unless this judge has it already; None if there is nothing more to ask."""
+def ask_again(opened: OpenStudy, question: Question, judge: str, lease: float) -> int | None:
+    """Ask about the same pair, unless it is pending with this judge already; None if nothing more is asked."""
     pair = question.first, question.second
-    for other in opened.study.held_by(judge):
+    for other in opened.study.pending_of(judge):
         if {other.first, other.second} == set(pair):
             return other.id
     try:
         return opened.study.ask(judge=judge, lease=lease, cases=opened.case_ids, pair=pair).id
     except (StudyDone, StudyPaused, NothingToAsk):
         return None
-
-
-def _records(database: Database, opened: Opened, question: Question) -> list[Record]:
-    return [entry.record for entry in database.of_question(opened.study.name, question.id)]
-
-
-def _has(database: Database, opened: Opened, question: Question, kind: type[Record]) -> bool:
-    return any(isinstance(record, kind) for record in _records(database, opened, question))
-
-
-def _only_again(records: list[Record], question: Question, told: Told) -> None:
-    """The same answer again changes nothing; another one is refused."""
-    if told not in records or any(isinstance(record, TakenBack) for record in records):
-        raise AlreadyAnswered(question.id)

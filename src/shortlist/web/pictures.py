@@ -1,4 +1,4 @@
-"""Uploaded pictures: what they are is read from their bytes, never from what the sender says."""
+"""Uploaded pictures. Their type is read from their bytes, never from what the sender says."""
 
 import secrets
 import struct
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import insert, select, update
 
 from shortlist.errors import BadUpload
+from shortlist.study.schema import uploads
 from shortlist.study.sql import Database
-from shortlist.web.tables import uploads
 
 LARGEST_SIDE = 12_000  # pixels
 
@@ -21,12 +21,12 @@ class Picture(NamedTuple):
 
 
 def picture_type(data: bytes) -> str:
-    """image/png, jpeg, gif or webp; raises BadUpload for everything else, SVG too, which can hold scripts."""
+    """image/png, jpeg, gif or webp; raises BadUpload for anything else. SVG is refused because it can hold scripts."""
     kind, size = _kind(data)
     if kind is None:
-        raise BadUpload("this file is no PNG, JPEG, GIF or WebP picture; convert it")
+        raise BadUpload("this file is not a PNG, JPEG, GIF or WebP picture; convert it first")
     if size is not None and not 0 < max(size) <= LARGEST_SIDE:
-        raise BadUpload(f"a picture may have at most {LARGEST_SIDE:,} pixels a side")
+        raise BadUpload(f"this picture is too large; the limit is {LARGEST_SIDE:,} pixels a side")
     return f"image/{kind}"
 
 
@@ -43,7 +43,7 @@ def _kind(data: bytes) -> tuple[str | None, tuple[int, int] | None]:
 
 
 def keep(database: Database, data: bytes) -> str:
-    """Its id here."""
+    """Store a picture and return its id."""
     row = {"id": secrets.token_hex(12), "study": None, "type": picture_type(data), "data": data, "created": time.time()}
     with database.changing() as connection:
         connection.execute(insert(uploads), row)
@@ -59,15 +59,15 @@ def fetch(database: Database, name: str) -> Picture | None:
 
 
 def check_free(database: Database, names: list[str]) -> None:
-    """Were these uploaded, and do they belong to no study yet?"""
+    """Raise BadUpload unless all of these were uploaded and belong to no study yet."""
     with database.reading() as connection:
         free = uploads.c.id.in_(names) & uploads.c.study.is_(None)
         found = set(connection.scalars(select(uploads.c.id).where(free)))
     if found != set(names):
-        raise BadUpload("a picture of these items was not uploaded here, or belongs to another study; upload it again")
+        raise BadUpload("a picture was not uploaded here or belongs to another study; upload it again")
 
 
 def claim(database: Database, names: list[str], study_id: int) -> None:
-    """These pictures belong to that study's items: its judges may see them."""
+    """Give these pictures to a study: its judges may then see them."""
     with database.changing() as connection:
         connection.execute(update(uploads).where(uploads.c.id.in_(names)).values(study=study_id))

@@ -1,18 +1,19 @@
-"""What goes over the wire: the contract of /openapi.json."""
+"""The bodies of requests and answers: the contract of /openapi.json."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from shortlist.web.access import NAME
-from shortlist.web.judging import State, Status
+from shortlist.web.auth import NAME
+from shortlist.web.display import Card
+from shortlist.web.judging import JudgingState, Status
 
 HOLD = 5  # questions that a judge may hold
 
 
 def _printable(text: str) -> str:
     if "\x00" in text:
-        raise ValueError("a text must not have NUL characters")
+        raise ValueError("a text must not contain NUL characters")
     return text
 
 
@@ -28,7 +29,7 @@ class Strict(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is wrong, and what would be right."""
+    """What is wrong, and what to do about it."""
 
     detail: str
 
@@ -41,32 +42,38 @@ class ItemIn(Strict):
         default=None, description="https://... or /uploads/ID"
     )
     answers: dict[str, Annotated[Text, Field(max_length=20_000)]] = Field(
-        default_factory=dict, description="Texts by case: the case itself, or its id. Shown instead of `text`."
+        default_factory=dict, description="Texts by case (its text or its id), shown instead of `text` on that case."
     )
 
 
 class StudyIn(Strict):
     name: Annotated[str, Field(pattern=NAME)]
     items: Annotated[list[ItemIn], Field(min_length=2, max_length=1000)]
-    k: Annotated[int, Field(ge=1, le=999)]
-    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    k: Annotated[int, Field(ge=1, le=999)] = Field(description="How many items to find.")
+    delta: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.05, description="The largest accepted probability of a wrong answer."
+    )
+    tolerance: Annotated[float, Field(ge=0, lt=0.5)] = Field(
+        default=0.0, description="Accept members that may lose to an outsider by this margin in win probability."
+    )
     max_votes: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     ties: bool = True
-    blind: bool = False
+    blind: bool = Field(default=False, description="Hide the names of items that have a text or a picture.")
     instructions: Annotated[Text, Field(max_length=5000)] = ""
     cases: Annotated[list[Annotated[Text, Field(min_length=1, max_length=20_000)]], Field(max_length=1000)] = []
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(default=0, description="Of sides and cases.")
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(
+        default=0, description="Seed of the random order of a pair and of the random cases."
+    )
 
 
-class StudyName(BaseModel):
+class StudyLine(BaseModel):
     name: str
     state: str
     sentence: str
 
 
 class Studies(BaseModel):
-    studies: list[StudyName]
+    studies: list[StudyLine]
 
 
 class StateIn(Strict):
@@ -75,17 +82,17 @@ class StateIn(Strict):
 
 class SessionIn(Strict):
     token: Annotated[str, Field(max_length=200)]
-    name: PersonName | None = Field(default=None, description="Of a judge who comes by an open link.")
+    name: PersonName | None = Field(default=None, description="The name of a judge who comes by an open link.")
 
 
 class SessionOut(BaseModel):
     role: Literal["owner", "judge", "open"]
-    page: str | None = Field(description="Where to go; None: say who you are first.")
+    page: str | None = Field(description="The page to go to; null if a name is needed first.")
     study: str | None
 
 
 class Key(BaseModel):
-    key: str = Field(description="Shown once. Send it as a bearer token.")
+    key: str = Field(description="Shown only once. Send it as a bearer token.")
 
 
 class JudgesIn(Strict):
@@ -97,8 +104,8 @@ class JudgeIn(Strict):
 
 
 class Link(BaseModel):
-    judge: str | None = Field(description="None for the open link.")
-    link: str = Field(description="Shown once: only its hash is kept.")
+    judge: str | None = Field(description="null for the open link.")
+    link: str = Field(description="Shown only once: the service stores only its hash.")
 
 
 class Links(BaseModel):
@@ -106,46 +113,38 @@ class Links(BaseModel):
 
 
 class Revoked(BaseModel):
-    revoked: int = Field(description="How many links and sessions ended.")
+    revoked: int = Field(description="How many links and sessions stopped working.")
 
 
 class Take(Strict):
-    hold: Annotated[int, Field(ge=1, le=HOLD)] = Field(
-        default=1, description="How many questions to have on the table."
-    )
+    hold: Annotated[int, Field(ge=1, le=HOLD)] = Field(default=1, description="How many questions to have pending.")
 
 
 class VoteIn(Strict):
-    """Either an outcome from the first item's side (1 it is better, 0 the second is, 0.5 a tie), or a skip."""
+    """Either an outcome (1 if the first item is better, 0 if the second is, 0.5 for a tie) or a reason to skip."""
 
     outcome: Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)] | None = None
     skip: Annotated[Text, Field(max_length=200)] | None = Field(default=None, description="Why there is no answer.")
     hold: Annotated[int, Field(ge=0, le=HOLD)] = Field(
-        default=0, description="Questions to have on the table after it."
+        default=0, description="How many questions to have pending after it."
     )
-
-
-class CardOut(BaseModel):
-    title: str | None
-    html: str = Field(description="Safe to show: made here from the item's text.")
-    image: str | None
 
 
 class QuestionOut(BaseModel):
     id: str
-    first: CardOut = Field(description="To be shown on the left.")
-    second: CardOut
-    case: str | None
+    first: Card = Field(description="Show it on the left.")
+    second: Card
+    case: str | None = Field(description="What the two are compared on.")
 
 
 class Turn(BaseModel):
-    """What a judge has to do next."""
+    """What the judge does next."""
 
-    state: State
+    state: JudgingState
     message: str
     questions: list[QuestionOut]
     answered: int | None = Field(default=None, description="Votes of this judge so far.")
-    progress: float | None = Field(description="Roughly how far the study is, from 0 to 1.")
+    progress: float | None = Field(description="Roughly how much of the study is done, from 0 to 1.")
 
 
 class VoteOut(BaseModel):
@@ -155,83 +154,117 @@ class VoteOut(BaseModel):
 
 
 class Upload(BaseModel):
-    image: str = Field(description="The address to name as an item's image.")
+    image: str = Field(description="Use it as the `image` of an item.")
 
 
 class VerdictOut(BaseModel):
-    sentence: str
-    guarantee: str
+    """The same as `Verdict.to_dict()` in Python and `--json` on the command line."""
+
     done: bool
-    reason: str | None
-    top: list[str]
-    error_bound: float
-    delta: float
+    reason: Literal["certified", "budget"] | None = Field(
+        description="certified: the answer is proved. budget: all votes of the limit are used."
+    )
+    top: list[str] = Field(description="The answer so far, best first.")
+    error_bound: float | None = Field(description="The probability that the answer is wrong is at most this.")
+    certainly_in: list[str] = Field(description="Items that are proved to be in the top k.")
+    certainly_out: list[str] = Field(description="Items that are proved not to be in the top k.")
+    undecided: list[str]
     votes: int
-    votes_left: float | None
+    votes_left: float | None = Field(description="An estimate; null while it is too early.")
+    guarantee: str
+    statistic: float | None = Field(description="Only for the stopping rule glr.")
+    threshold: float | None = Field(description="Only for the stopping rule glr.")
+    sentence: str
+
+
+class Counts(BaseModel):
+    """Questions and imported votes by what became of them."""
+
+    counted: int
+    pending: int = Field(description="Asked, and not answered yet.")
+    skipped: int
+    late: int = Field(description="Answered too late: stored, but not counted.")
+    undone: int
+    voided: int = Field(description="Votes of judges that were voided.")
 
 
 class ItemOut(BaseModel):
     name: str
-    utility: float
-    low: float
+    utility: float = Field(description="The rating, 0 for the average item.")
+    low: float = Field(description="Lower end of a 95 % interval of the rating.")
     high: float
-    chance: float
-    certainly: Literal["in", "out", "undecided"]
-    top: bool
+    chance: float = Field(description="The estimated probability that the item is in the top k.")
+    proved: Literal["in", "out"] | None
+    top: bool = Field(description="In the answer so far.")
     votes: int
 
 
 class JudgeOut(BaseModel):
     name: str
-    active: bool = Field(description="Has a link or session that is good.")
-    voided: bool
-    votes: int
-    skips: int
-    out: int
-    undone: int
-    agreement: float | None
-    first_share: float | None
-    first_low: float
-    first_high: float
+    active: bool = Field(description="Has a link or a session that works.")
+    is_voided: bool
+    counts: Counts
+    agreement: float | None = Field(
+        description="The share of their votes for the item that the other judges' votes rate higher; ties are left out."
+    )
+    first_share: float | None = Field(
+        description="The share of their votes for the item shown first; ties are left out."
+    )
+    first_low: float | None = Field(description="Lower end of a 95 % interval of `first_share`.")
+    first_high: float | None
 
 
 class PairOut(BaseModel):
     first: str
     second: str
     votes: int
-    won: float
+    won: float = Field(description="Votes that the first item won; a tie is a half.")
 
 
-class BallotOut(BaseModel):
+class RecentVote(BaseModel):
     id: str
     first: str
     second: str
     judge: str | None
     outcome: float
-    at: float
-    undone: bool
+    at: float = Field(description="When it was answered, in seconds since 1970.")
+    status: Literal["counted", "undone", "voided"]
 
 
-class Mark(BaseModel):
+class BoundPoint(BaseModel):
     votes: int
     error_bound: float
+    votes_left: float | None
+
+
+class SettingsOut(BaseModel):
+    k: int
+    delta: float
+    tolerance: float
+    max_votes: int | None
+    sampling: str = Field(description="The sampling rule.")
+    stopping: str = Field(description="The stopping rule.")
+    ties: bool
+    blind: bool
+    instructions: str
+    cases: list[str]
 
 
 class Dashboard(BaseModel):
     name: str
-    state: str
+    state: Literal["open", "paused", "closed", "done"]
     verdict: VerdictOut
-    votes_left_low: float | None
+    votes_left_low: float | None = Field(description="A rough range of the votes left.")
     votes_left_high: float | None
-    out: int
+    counts: Counts
     advice: str | None
     items: list[ItemOut]
     judges: list[JudgeOut]
     open_link: bool
-    past: list[Mark]
+    bound_history: list[BoundPoint] = Field(description="The error bound after so many votes.")
     pairs: list[PairOut]
-    recent: list[BallotOut]
-    settings: dict[str, Any]
+    recent: list[RecentVote]
+    settings: SettingsOut
 
 
 class Health(BaseModel):
@@ -240,5 +273,5 @@ class Health(BaseModel):
 
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """The answers that say what is wrong; any request may be too big, too quick, or find the storage gone."""
+    """The error answers of a route. Any request may be invalid, too large or too frequent, or find no storage."""
     return {code: {"model": Problem} for code in (400, *codes, 413, 422, 429, 503)}

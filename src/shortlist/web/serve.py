@@ -1,32 +1,36 @@
-"""Run the service: uvicorn with one worker or several, and the owner's first link."""
+"""Run the service: uvicorn with one or more workers, and the owner's first link."""
 
+import os
 import socket
+import tempfile
 
+import uvicorn
 from sqlalchemy import make_url
 
 from shortlist.errors import BadProblem
 from shortlist.study.sql import Database
-from shortlist.web.log import log_config
-from shortlist.web.settings import Settings
-from shortlist.web.tokens import Kind, has_owner, mint
+from shortlist.web.auth import Kind, create_token, has_owner
+from shortlist.web.middleware import log_config
+from shortlist.web.service import METRICS_FOLDER, Settings
 
-GRACE = 10  # seconds for requests under way when the service is stopped
+GRACE = 10  # seconds for running requests when the service is stopped
+UNRESPONSIVE = 120  # seconds until a silent worker is replaced; on a busy machine a start takes longer than uvicorn's 5
 
 
 def owner_link(storage: str, base: str) -> str:
-    """A new link that makes whoever opens it first the owner."""
+    """A new link. The first person who opens it becomes the owner."""
     database = Database(storage)
     try:
-        return f"{base}/join#{mint(database, Kind.owner_link)}"
+        return f"{base}/join#{create_token(database, Kind.owner_link)}"
     finally:
         database.close()
 
 
 def first_link(storage: str, base: str) -> str | None:
-    """The same for a storage that never had an owner."""
+    """A link for the owner if nobody has ever signed in as the owner."""
     database = Database(storage)
     try:
-        return None if has_owner(database) else f"{base}/join#{mint(database, Kind.owner_link)}"
+        return None if has_owner(database) else f"{base}/join#{create_token(database, Kind.owner_link)}"
     finally:
         database.close()
 
@@ -36,8 +40,8 @@ def shown(storage: str) -> str:
     return make_url(storage).render_as_string(hide_password=True)
 
 
-def check_place(host: str, port: int) -> None:
-    """Can we listen there? Asked first, so that a wrong port is one line and not a traceback."""
+def check_address(host: str, port: int) -> None:
+    """Raise BadProblem if the service cannot listen there: one line instead of a traceback."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -48,11 +52,13 @@ def check_place(host: str, port: int) -> None:
 
 
 def run(settings: Settings, host: str, port: int, workers: int, level: str) -> None:
-    """Until it is stopped; requests under way are answered first."""
-    import uvicorn
-
+    """Serve until stopped. Running requests are answered first."""
     settings.tell_workers()
-    uvicorn.run(
-        "shortlist.web.app:create_app", factory=True, host=host, port=port, workers=workers, access_log=False,
-        log_config=log_config(level), timeout_graceful_shutdown=GRACE, server_header=False, proxy_headers=True,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="shortlist-metrics-") as folder:
+        if workers > 1:
+            os.environ[METRICS_FOLDER] = folder  # workers read it when they start
+        uvicorn.run(
+            "shortlist.web.app:create_app", factory=True, host=host, port=port, workers=workers, access_log=False,
+            log_config=log_config(level), timeout_graceful_shutdown=GRACE, server_header=False, proxy_headers=True,
+            timeout_worker_healthcheck=UNRESPONSIVE,
+        )  # fmt: skip

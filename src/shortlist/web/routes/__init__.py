@@ -1,1 +1,1 @@
-"""One file per thing that is asked for."""
+"""The addresses of the service, by what they are about."""

@@ -1,81 +1,80 @@
-"""Letting judges in: a link each, or one open link; each can be ended."""
+"""Links for judges: one for each judge, or one open link for everybody. Each can be ended."""
 
 from fastapi import APIRouter, HTTPException, Request
-from starlette.datastructures import URL
 
-from shortlist.errors import UnknownStudy
-from shortlist.web.access import Here, Owner, StudyName
-from shortlist.web.people import add_judge, find_judge, study_id
+from shortlist.web.auth import (
+    Kind,
+    Owner,
+    ServiceDep,
+    StudyName,
+    add_judge,
+    create_token,
+    find_judge,
+    name_taken,
+    revoke,
+)
 from shortlist.web.schemas import JudgeIn, JudgesIn, Link, Links, Revoked, problems
-from shortlist.web.state import Service
-from shortlist.web.tokens import Kind, mint, revoke
+from shortlist.web.service import Service
+from shortlist.web.study_cache import study_id
 
 router = APIRouter(prefix="/api/studies/{name}", tags=["judges"], responses=problems(401, 403, 404))
 
 
 @router.post("/judges", status_code=201, responses=problems(409))
-def add(request: Request, here: Here, token: Owner, name: StudyName, given: JudgesIn) -> Links:
-    """New judges, with a link each."""
-    study = _study(here, name)
+def add(request: Request, service: ServiceDep, token: Owner, name: StudyName, given: JudgesIn) -> Links:
+    """Add judges and get a link for each."""
+    study = study_id(service.database, name)
     if len(set(given.names)) < len(given.names):
-        raise HTTPException(422, "a judge is named twice; every judge needs a name of their own")
-    taken = [judge for judge in given.names if find_judge(here.database, study, judge) is not None]
+        raise HTTPException(422, "a name appears twice; every judge needs a different name")
+    taken = [judge for judge in given.names if find_judge(service.database, study, judge) is not None]
     if taken:
-        raise HTTPException(409, f"there is a judge called {taken[0]!r} already; choose another name")
+        raise HTTPException(409, name_taken(taken[0]))
     links = []
     for judge in given.names:
-        made = mint(here.database, Kind.judge_link, study, add_judge(here.database, study, judge))
+        made = create_token(service.database, Kind.judge_link, study, add_judge(service.database, study, judge))
         links.append(Link(judge=judge, link=_address(request, made)))
     return Links(links=links)
 
 
 @router.post("/judges/link", status_code=201)
-def renew(request: Request, here: Here, token: Owner, name: StudyName, given: JudgeIn) -> Link:
-    """A new link for a judge; the old one and its sessions end."""
-    study = _study(here, name)
-    judge = _judge(here, study, given.judge)
-    revoke(here.database, Kind.judge_link, study, judge)
-    made = mint(here.database, Kind.judge_link, study, judge)
+def renew(request: Request, service: ServiceDep, token: Owner, name: StudyName, given: JudgeIn) -> Link:
+    """Get a new link for a judge. The old link and its sessions stop working."""
+    study = study_id(service.database, name)
+    judge = _judge(service, study, given.judge)
+    revoke(service.database, Kind.judge_link, study, judge)
+    made = create_token(service.database, Kind.judge_link, study, judge)
     return Link(judge=given.judge, link=_address(request, made))
 
 
 @router.post("/judges/revoke")
-def end_links(here: Here, token: Owner, name: StudyName, given: JudgeIn) -> Revoked:
-    """End a judge's link and sessions. Their votes stay."""
-    study = _study(here, name)
-    judge = _judge(here, study, given.judge)
-    return Revoked(revoked=revoke(here.database, Kind.judge_link, study, judge))
+def end_links(service: ServiceDep, token: Owner, name: StudyName, given: JudgeIn) -> Revoked:
+    """End a judge's link and sessions. Their votes still count."""
+    study = study_id(service.database, name)
+    judge = _judge(service, study, given.judge)
+    return Revoked(revoked=revoke(service.database, Kind.judge_link, study, judge))
 
 
 @router.post("/open-link", status_code=201)
-def open_link(request: Request, here: Here, token: Owner, name: StudyName) -> Link:
-    """One link for everybody: who opens it says their name. The old one ends."""
-    study = _study(here, name)
-    revoke(here.database, Kind.open_link, study)
-    return Link(judge=None, link=_address(request, mint(here.database, Kind.open_link, study)))
+def open_link(request: Request, service: ServiceDep, token: Owner, name: StudyName) -> Link:
+    """Get one link for everybody: each judge who opens it enters their name. The old open link stops working."""
+    study = study_id(service.database, name)
+    revoke(service.database, Kind.open_link, study)
+    return Link(judge=None, link=_address(request, create_token(service.database, Kind.open_link, study)))
 
 
 @router.delete("/open-link")
-def end_open_link(here: Here, token: Owner, name: StudyName) -> Revoked:
-    """Nobody new comes in by it; judges who did stay."""
-    return Revoked(revoked=revoke(here.database, Kind.open_link, _study(here, name)))
+def end_open_link(service: ServiceDep, token: Owner, name: StudyName) -> Revoked:
+    """End the open link. Judges who have used it can continue."""
+    return Revoked(revoked=revoke(service.database, Kind.open_link, study_id(service.database, name)))
 
 
-def _study(here: Service, name: str) -> int:
-    found = study_id(here.database, name)
-    if found is None:
-        raise UnknownStudy(name)
-    return found
-
-
-def _judge(here: Service, study: int, name: str) -> int:
-    found = find_judge(here.database, study, name)
+def _judge(service: Service, study: int, name: str) -> int:
+    found = find_judge(service.database, study, name)
     if found is None:
         raise HTTPException(404, f"no judge with a link is called {name!r}")
     return found
 
 
 def _address(request: Request, token: str) -> str:
-    """The secret is behind the #, which browsers never send: it gets into no log."""
-    base: URL = request.base_url
-    return f"{base}join#{token}"
+    """Browsers do not send what is behind the #, so the secret gets into no log."""
+    return f"{request.base_url}join#{token}"

@@ -1,72 +1,103 @@
-"""The pages: each is a template and a module of the same name in static/, which talks to the API."""
+"""The pages, and two addresses for monitoring.
+
+Each page is a template and a module of the same name in static/, which talks to the API.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.templating import Jinja2Templates
+from prometheus_client import CONTENT_TYPE_LATEST
 
-from shortlist.web.access import OWNER_COOKIE, Here, StudyName, judge_cookie, session
-from shortlist.web.headers import policy
-from shortlist.web.tokens import Kind, form_token
+from shortlist import __version__
+from shortlist.web.auth import OWNER_COOKIE, Kind, ServiceDep, StudyName, form_token, judge_cookie, session
+from shortlist.web.middleware import content_policy
+from shortlist.web.schemas import Health, problems
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter()
+page = APIRouter(include_in_schema=False)
 templates = Jinja2Templates(Path(__file__).parent.parent / "templates")
 
 
-@router.get("/")
-def home(request: Request, here: Here) -> Response:
+@page.get("/")
+def home(request: Request, service: ServiceDep) -> Response:
     """The owner's studies."""
-    return _owners(request, here, "home")
+    return _owner_page(request, service, "home")
 
 
-@router.get("/new")
-def new(request: Request, here: Here) -> Response:
-    return _owners(request, here, "new")
+@page.get("/new")
+def new(request: Request, service: ServiceDep) -> Response:
+    """The form for a new study."""
+    return _owner_page(request, service, "new")
 
 
-@router.get("/studies/{name}")
-def study(request: Request, here: Here, name: StudyName) -> Response:
-    opened = here.shelf.open(name)
-    return _owners(request, here, "study", study=opened.study.name)
+@page.get("/studies/{name}")
+def study(request: Request, service: ServiceDep, name: StudyName) -> Response:
+    """The dashboard of a study."""
+    opened = service.studies.open(name)
+    return _owner_page(request, service, "study", study=opened.study.name)
 
 
-@router.get("/join")
+@page.get("/join")
 def join(request: Request) -> Response:
-    """Where every link leads; its token is behind the # and never reaches us in an address."""
+    """Every link leads here. Its token is behind the #, which browsers do not send."""
     return _page(request, "join", None)
 
 
-@router.get("/judge/{name}")
-def judge(request: Request, here: Here, name: StudyName) -> Response:
+@page.get("/judge/{name}")
+def judge(request: Request, service: ServiceDep, name: StudyName) -> Response:
+    """Where a judge answers questions."""
     cookie = judge_cookie(name)
-    token = session(request, here, cookie, Kind.judge_session)
+    token = session(request, service, cookie, Kind.judge_session)
     if token is None or token.study != name:
         return _page(request, "stranger", None, status=401)
-    sheet = here.shelf.open(name).sheet
+    display = service.studies.open(name).display
     shown: dict[str, Any] = {
         "study": name,
         "judge": token.judge,
-        "ties": sheet.ties,
-        "instructions": sheet.instructions,
+        "ties": display.ties,
+        "instructions": display.instructions,
     }
-    page = _page(request, "judge", request.cookies[cookie], **shown)
-    page.headers["content-security-policy"] = policy(sheet.image_sites)
-    return page
+    made = _page(request, "judge", request.cookies[cookie], **shown)
+    made.headers["content-security-policy"] = content_policy(display.image_sites)
+    return made
 
 
-@router.get("/docs")
+@page.get("/docs")
 def docs(request: Request) -> Response:
-    """The API, from /openapi.json."""
+    """The API, drawn from /openapi.json."""
     return _page(request, "docs", None)
 
 
-def _owners(request: Request, here: Here, page: str, **shown: Any) -> Response:
-    if session(request, here, OWNER_COOKIE, Kind.owner_session) is None:
+def _owner_page(request: Request, service: ServiceDep, name: str, **shown: Any) -> Response:
+    if session(request, service, OWNER_COOKIE, Kind.owner_session) is None:
         return _page(request, "stranger", None, status=401)
-    return _page(request, page, request.cookies[OWNER_COOKIE], **shown)
+    return _page(request, name, request.cookies[OWNER_COOKIE], **shown)
 
 
-def _page(request: Request, page: str, cookie: str | None, status: int = 200, **shown: Any) -> Response:
+def _page(request: Request, name: str, cookie: str | None, status: int = 200, **shown: Any) -> Response:
     shown["form_token"] = None if cookie is None else form_token(cookie)
-    return templates.TemplateResponse(request, f"{page}.html", {"page": page, **shown}, status_code=status)
+    return templates.TemplateResponse(request, f"{name}.html", {"page": name, **shown}, status_code=status)
+
+
+@router.get("/healthz", tags=["monitoring"], responses=problems())
+def healthz(service: ServiceDep) -> Health:
+    """Answers if the service runs and its storage answers."""
+    with service.database.reading() as connection:
+        connection.exec_driver_sql("SELECT 1")
+    return Health(status="ok", version=__version__)
+
+
+@router.get(
+    "/metrics",
+    tags=["monitoring"],
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}, **problems()},
+)
+def metrics(service: ServiceDep) -> Response:
+    """Counts and times of all workers, for Prometheus."""
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+router.include_router(page)

@@ -1,94 +1,95 @@
-"""The owner's side of a study: create, look, open, pause, close, take votes back, export."""
+"""The owner's side of a study: create, view, open, pause, close, undo votes, export, report."""
+
+import threading
 
 from fastapi import APIRouter, Response
 
 from shortlist.errors import BadVotes, NotJudgedHere
-from shortlist.io.table import make_table
-from shortlist.io.write import WRITERS
+from shortlist.report.page import POLICY, make_report
 from shortlist.study.create import create_study
-from shortlist.web.access import Here, Owner, QuestionId, StudyName, split_id
+from shortlist.votes.table import make_table
+from shortlist.votes.write import WRITERS
+from shortlist.web.auth import Kind, Owner, QuestionId, ServiceDep, StudyName, find_judge, revoke, split_id
 from shortlist.web.dashboard import dashboard, state_of
-from shortlist.web.judging import question_of, undo
-from shortlist.web.people import find_judge, newest_studies, study_id
+from shortlist.web.display import Content, make_display, save_display, set_closed
+from shortlist.web.judging import find_question, undo
 from shortlist.web.pictures import check_free, claim
-from shortlist.web.schemas import Dashboard, JudgeIn, StateIn, Studies, StudyIn, problems
-from shortlist.web.schemas import StudyName as StudyLine
-from shortlist.web.sheet import Content, make_sheet, save_sheet, set_closed
-from shortlist.web.shelf import Opened
-from shortlist.web.state import Service
-from shortlist.web.tokens import Kind, revoke
+from shortlist.web.schemas import Dashboard, JudgeIn, StateIn, Studies, StudyIn, StudyLine, problems
+from shortlist.web.service import Service
+from shortlist.web.study_cache import OpenStudy, newest_studies, study_id
 
-MOST = 100  # studies in the list: each is looked at
+MOST_LISTED = 100  # each study in the list is opened
 router = APIRouter(prefix="/api", tags=["studies"], responses=problems(401))
+_drawing = threading.Lock()  # matplotlib draws one figure at a time
 
 
 @router.get("/studies")
-def list_studies(here: Here, token: Owner) -> Studies:
-    """The newest studies of this storage, newest first."""
+def list_studies(service: ServiceDep, token: Owner) -> Studies:
+    """List the newest studies, newest first."""
     lines = []
-    for name in newest_studies(here.database, MOST):
+    for name in newest_studies(service.database, MOST_LISTED):
         try:
-            opened = here.shelf.open(name)
+            opened = service.studies.open(name)
         except NotJudgedHere:
             continue
         verdict = opened.study.refresh()
-        lines.append(StudyLine(name=name, state=state_of(here.database, opened), sentence=str(verdict)))
+        lines.append(StudyLine(name=name, state=state_of(service.database, opened), sentence=str(verdict)))
     return Studies(studies=lines)
 
 
 @router.post("/studies", status_code=201, responses=problems(403, 409))
-def create(here: Here, token: Owner, given: StudyIn) -> Dashboard:
-    """A new study, open for judges."""
+def create(service: ServiceDep, token: Owner, given: StudyIn) -> Dashboard:
+    """Create a study. It is open for judges at once."""
     names = [item.name for item in given.items]
     contents = {
         item.name: Content(item.text, item.format, item.image or None, dict(item.answers)) for item in given.items
     }
-    sheet = make_sheet(names, contents, list(given.cases), given.instructions, given.ties, given.blind)
-    check_free(here.database, sheet.uploaded)
+    display = make_display(names, contents, list(given.cases), given.instructions, given.ties, given.blind)
+    check_free(service.database, display.uploaded)
     create_study(
-        names, given.k, given.delta, storage=here.database, name=given.name, tolerance=given.tolerance,
+        names, given.k, given.delta, storage=service.database, name=given.name, tolerance=given.tolerance,
         max_votes=given.max_votes, seed=given.seed,
     )  # fmt: skip
-    number = study_id(here.database, given.name)
-    assert number is not None
-    save_sheet(here.database, number, sheet)
-    claim(here.database, sheet.uploaded, number)
-    return _shown(here, here.shelf.open(given.name))
+    number = study_id(service.database, given.name)
+    save_display(service.database, number, display)
+    claim(service.database, display.uploaded, number)
+    return _dashboard(service, service.studies.open(given.name))
 
 
 @router.get("/studies/{name}", responses=problems(404))
-def show(here: Here, token: Owner, name: StudyName) -> Dashboard:
-    """Where the study stands."""
-    return _shown(here, here.shelf.open(name), changed=False)
+def show(service: ServiceDep, token: Owner, name: StudyName) -> Dashboard:
+    """View the study: verdict, items, judges, pairs and the last votes."""
+    return _dashboard(service, service.studies.open(name), changed=False)
 
 
 @router.put("/studies/{name}/state", responses=problems(403, 404))
-def set_state(here: Here, token: Owner, name: StudyName, given: StateIn) -> Dashboard:
-    """Open, pause or close it. Answers to questions that are out still count."""
-    opened = here.shelf.open(name)
-    set_closed(here.database, opened.id, given.state == "closed")
+def set_state(service: ServiceDep, token: Owner, name: StudyName, given: StateIn) -> Dashboard:
+    """Open, pause or close the study. Answers to pending questions still count."""
+    opened = service.studies.open(name)
+    set_closed(service.database, opened.id, given.state == "closed")
     opened.study.pause(given.state != "open")
-    return _shown(here, opened)
+    return _dashboard(service, opened)
 
 
 @router.post("/studies/{name}/void", responses=problems(403, 404, 409))
-def void(here: Here, token: Owner, name: StudyName, given: JudgeIn) -> Dashboard:
-    """Ask this judge nothing more and take their votes back: what they proved is gone, what they opposed stays."""
-    opened = here.shelf.open(name)
-    judge = find_judge(here.database, opened.id, given.judge)
+def void(service: ServiceDep, token: Owner, name: StudyName, given: JudgeIn) -> Dashboard:
+    """Void a judge: ask them no more questions and take all their votes out. The votes no longer support any item;
+    what they counted against an item stays, so voiding can never help an answer."""
+    opened = service.studies.open(name)
+    judge = find_judge(service.database, opened.id, given.judge)
     if judge is not None:
-        revoke(here.database, Kind.judge_link, opened.id, judge)
+        revoke(service.database, Kind.judge_link, opened.id, judge)
     opened.study.void(given.judge)
-    return _shown(here, opened)
+    return _dashboard(service, opened)
 
 
 @router.post("/questions/{id}/void", responses=problems(403, 404, 409))
-def void_vote(here: Here, token: Owner, id: QuestionId) -> Dashboard:
-    """Take one vote back, whoever gave it."""
+def void_vote(service: ServiceDep, token: Owner, id: QuestionId) -> Dashboard:
+    """Undo one vote of any judge."""
     name, number = split_id(id)
-    opened = here.shelf.open(name)
-    undo(here.database, opened, question_of(opened, number, None))
-    return _shown(here, opened)
+    opened = service.studies.open(name)
+    undo(opened, find_question(opened, number, None))
+    return _dashboard(service, opened)
 
 
 @router.get(
@@ -96,9 +97,9 @@ def void_vote(here: Here, token: Owner, id: QuestionId) -> Dashboard:
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **problems(404)},
 )
-def export(here: Here, token: Owner, name: StudyName) -> Response:
-    """All votes that were not taken back, in the order they were given."""
-    study = here.shelf.open(name).study
+def export(service: ServiceDep, token: Owner, name: StudyName) -> Response:
+    """Download all votes that count, in the order they were given. Undone and voided votes are left out."""
+    study = service.studies.open(name).study
     study.refresh()
     rows = study.votes
     if not rows:
@@ -108,7 +109,21 @@ def export(here: Here, token: Owner, name: StudyName) -> Response:
     return Response(data, media_type="text/csv", headers={"content-disposition": 'attachment; filename="votes.csv"'})
 
 
-def _shown(here: Service, opened: Opened, changed: bool = True) -> Dashboard:
+@router.get(
+    "/studies/{name}/report.html",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **problems(404, 501)},
+)
+def report(service: ServiceDep, token: Owner, name: StudyName) -> Response:
+    """Download the report as one HTML file that loads nothing else. Making it takes some seconds."""
+    study = service.studies.open(name).study
+    study.refresh()
+    with _drawing:
+        page = make_report(study)
+    return Response(page, media_type="text/html", headers={"content-security-policy": POLICY})
+
+
+def _dashboard(service: Service, opened: OpenStudy, changed: bool = True) -> Dashboard:
     if changed:
-        here.database.flush()
-    return Dashboard(**dashboard(here.database, opened))
+        service.database.flush()
+    return Dashboard(**dashboard(service.database, opened))

@@ -1,43 +1,44 @@
-"""Pictures of items: in by the owner, out to the study's judges."""
+"""Pictures of items: the owner uploads them, the study's judges see them."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Request, Response, UploadFile
 
-from shortlist.web.access import JUDGE_COOKIE, OWNER_COOKIE, Here, Owner, session
+from shortlist.web.auth import JUDGE_COOKIE, OWNER_COOKIE, Kind, Owner, ServiceDep, session
 from shortlist.web.pictures import fetch, keep
 from shortlist.web.schemas import Upload, problems
-from shortlist.web.tokens import Kind
+from shortlist.web.service import Service
 
 router = APIRouter(tags=["pictures"])
 PictureId = Annotated[str, Path(pattern="^[0-9a-f]{24}$")]
-LOCKED = "default-src 'none'; sandbox"
+NOTHING_ALLOWED = "default-src 'none'; sandbox"
 
 
 @router.post("/api/uploads", status_code=201, responses=problems(401, 403))
-def upload(here: Here, token: Owner, file: UploadFile) -> Upload:
-    """A PNG, JPEG, GIF or WebP picture; what it is is read from its bytes."""
-    data = file.file.read(here.settings.upload_bytes + 1)
-    if len(data) > here.settings.upload_bytes:
-        raise HTTPException(413, f"a picture may have at most {here.settings.upload_bytes:,} bytes")
-    return Upload(image=f"/uploads/{keep(here.database, data)}")
+def upload(service: ServiceDep, token: Owner, file: UploadFile) -> Upload:
+    """Upload a PNG, JPEG, GIF or WebP picture. Its type is read from its bytes."""
+    limit = service.settings.upload_bytes
+    data = file.file.read(limit + 1)
+    if len(data) > limit:
+        raise HTTPException(413, f"this picture is too large; the limit is {limit:,} bytes")
+    return Upload(image=f"/uploads/{keep(service.database, data)}")
 
 
 @router.get("/uploads/{id}", include_in_schema=False)
-def picture(request: Request, here: Here, id: PictureId) -> Response:
-    """For the owner, and for judges of the study it belongs to."""
-    found = fetch(here.database, id)
-    if found is None or not (_owner(request, here) or _judge(request, here, found.study)):
-        raise HTTPException(404, "there is no such picture for you")
-    headers = {"content-security-policy": LOCKED, "cache-control": "private, max-age=86400, immutable"}
+def picture(request: Request, service: ServiceDep, id: PictureId) -> Response:
+    """For the owner, and for judges of the study that the picture belongs to."""
+    found = fetch(service.database, id)
+    if found is None or not (_is_owner(request, service) or _is_judge(request, service, found.study)):
+        raise HTTPException(404, "there is no such picture, or you may not see it")
+    headers = {"content-security-policy": NOTHING_ALLOWED, "cache-control": "private, max-age=86400, immutable"}
     return Response(found.data, media_type=found.type, headers=headers)
 
 
-def _owner(request: Request, here: Here) -> bool:
-    return session(request, here, OWNER_COOKIE, Kind.owner_session) is not None
+def _is_owner(request: Request, service: Service) -> bool:
+    return session(request, service, OWNER_COOKIE, Kind.owner_session) is not None
 
 
-def _judge(request: Request, here: Here, study: int | None) -> bool:
+def _is_judge(request: Request, service: Service, study: int | None) -> bool:
     names = [name for name in request.cookies if name.startswith(JUDGE_COOKIE)]
-    tokens = (session(request, here, name, Kind.judge_session) for name in names)
-    return study is not None and any(token is not None and token.study_id == study for token in tokens)
+    found = (session(request, service, name, Kind.judge_session) for name in names)
+    return study is not None and any(token is not None and token.study_id == study for token in found)

@@ -1,4 +1,4 @@
-// Talking to the service. Every page uses only this.
+// Calls to the service. All pages use only this.
 
 const token = document.querySelector('meta[name="form-token"]')?.content
 
@@ -53,7 +53,7 @@ export async function attempt(task, problem = $('#problem')) {
     return await task()
   } catch (error) {
     const lost = error instanceof TypeError || error.name === 'TimeoutError' || error.name === 'AbortError'
-    const words = lost ? 'The service cannot be reached.' : error.message
+    const words = lost ? 'Cannot reach the service. Check your connection and try again.' : error.message
     if (problem) problem.textContent = words[0].toUpperCase() + words.slice(1)
     else say(words)
   }

@@ -1,4 +1,4 @@
-// The API, drawn from its own contract. No library, no network.
+// The API, drawn from /openapi.json.
 import { $, make } from './api.js'
 
 const contract = await (await fetch('/openapi.json')).json()
@@ -19,8 +19,8 @@ function operation(path, method, entry) {
   const box = make('section', { class: 'operation' },
     make('h3', {}, make('code', {}, `${method.toUpperCase()} ${path}`)), make('p', {}, entry.description ?? entry.summary))
   const body = Object.values(entry.requestBody?.content ?? {})[0]
-  if (body) box.append(make('p', {}, 'Takes ', link(schemaName(body.schema))))
-  const answers = make('p', {}, 'Answers ')
+  if (body) box.append(make('p', {}, 'Request body: ', link(schemaName(body.schema))))
+  const answers = make('p', {}, 'Responses: ')
   for (const [code, answer] of Object.entries(entry.responses)) {
     const schema = Object.values(answer.content ?? {})[0]?.schema
     answers.append(make('code', {}, code), ' ', schema ? link(schemaName(schema)) : '', '  ')

@@ -2,7 +2,7 @@
 
 const PICTURE = /^https?:\/\/\S+$/
 
-// One a line: name, name | text, name | address of a picture
+// One per line: name, name | text, name | address of a picture
 export function fromLines(text, format = 'text') {
   return lines(text).map((line) => {
     const [name, ...rest] = line.split('|')
@@ -21,7 +21,7 @@ export function fromBlocks(text, format = 'text') {
 // A list of names or of objects as the API takes them.
 export function fromJson(text) {
   const list = JSON.parse(text)
-  if (!Array.isArray(list)) throw new Error('the file must hold a list of items')
+  if (!Array.isArray(list)) throw new Error('the file must contain a list of items')
   return list.map((entry) => (typeof entry === 'string' ? { name: entry } : entry))
 }
 

@@ -1,4 +1,4 @@
-// The judge's page: two cards, one answer, the next pair at once. The next question is always here already.
+// The judge's page: two cards and an answer. The next pair is loaded in advance and appears at once.
 import { $, Refused, call, path, say } from './api.js'
 import { Outbox } from './outbox.js'
 
@@ -110,7 +110,7 @@ async function deliver() {
       outbox.shift()
       localStorage.setItem(`${mine} last`, question.id)
       online()
-      if (said.status === 'late') notice('That took too long, so this answer is kept and does not count.')
+      if (said.status === 'late') notice('Your time for this question was over. Your answer is stored but does not count.')
       next(said.next)
     } catch (error) {
       if (error instanceof Refused && ![429, 503].includes(error.status)) refused(error)
@@ -123,12 +123,12 @@ function refused(error) {
   if (error.status === 401) {
     state = 'closed'
     queue = []
-    message = 'Your link was ended. Thank you for your votes.'
+    message = 'Your link has ended. Thank you for your answers.'
     outbox.entries = []
     return show()
   }
   if (error.status === 403 && !recently('reload')) return location.reload() // signed in anew in another window
-  outbox.shift() // answered in another window, or taken back
+  outbox.shift() // answered in another window, or undone
   answered -= 1
   notice(error.message)
   show()
@@ -144,7 +144,7 @@ function recently(what) {
 
 function offline() {
   $('#network').textContent = outbox.size
-    ? `No connection. ${outbox.size === 1 ? 'Your answer is' : 'Your answers are'} kept and sent as soon as it is back.`
+    ? `No connection. ${outbox.size === 1 ? 'Your answer is' : 'Your answers are'} saved here and will be sent when the connection is back.`
     : 'No connection. Trying again …'
   $('#network').hidden = false
   clearTimeout(timer)
@@ -197,7 +197,7 @@ async function undo() {
     answered = Math.max(answered - 1, 0)
     shown = null
     next(said.next)
-    say('Taken back. Here is the pair again.')
+    say('Undone. Here is the pair again.')
   } catch (error) {
     if (error instanceof Refused) {
       localStorage.removeItem(`${mine} last`)

@@ -18,16 +18,16 @@ function canvas(width, height, label) {
 const scale = (from, to, a, b) => (value) => a + ((value - from) / (to - from || 1)) * (b - a)
 const short = (text, most) => (text.length > most ? text.slice(0, most - 1) + '…' : text)
 
-// Each item a row: its utility, a 95 % interval, and whether it is proved to be in or out; a line below the top k.
-export function utilities(items, k) {
+// One row per item: its rating, a 95 % interval, and whether it is proved to be in or out; a line below the top k.
+export function ratings(items, k) {
   const row = 26, left = 190, right = 160, width = 900, height = items.length * row + 34
   const low = Math.min(...items.map((item) => item.low)), high = Math.max(...items.map((item) => item.high))
   const x = scale(low, high, left, width - right)
-  const sure = items.filter((item) => item.certainly !== 'undecided').length
-  const svg = canvas(width, height, `Utilities of ${items.length} items; ${sure} are decided.`)
+  const sure = items.filter((item) => item.proved).length
+  const svg = canvas(width, height, `Ratings of ${items.length} items; ${sure} are proved to be in or out.`)
   if (low < 0 && high > 0) svg.append(draw('line', { x1: x(0), x2: x(0), y1: 0, y2: height - 26, class: 'axis' }))
   items.forEach((item, place) => {
-    const y = place * row + row / 2 + 2, kind = item.certainly
+    const y = place * row + row / 2 + 2, kind = item.proved ?? 'undecided'
     const title = draw('title', {}, `${item.name}: ${item.utility.toFixed(2)} (${item.low.toFixed(2)} to ${item.high.toFixed(2)})`)
     const group = draw('g', { class: kind })
     group.append(
@@ -50,13 +50,13 @@ export function utilities(items, k) {
 }
 
 // The error bound against votes, down to delta, on a logarithmic scale.
-export function bound(past, delta, now) {
+export function bound(history, delta, now) {
   const width = 460, height = 240, left = 52, bottom = 30
-  const points = [{ votes: 0, error_bound: 1 }, ...past, now].filter((point) => point.error_bound > 0)
+  const points = [{ votes: 0, error_bound: 1 }, ...history, now].filter((point) => point.error_bound > 0)
   const most = Math.max(...points.map((point) => point.votes), 10)
   const least = Math.min(delta / 2, ...points.map((point) => point.error_bound))
   const x = scale(0, most, left, width - 12), y = scale(0, Math.log(least), 12, height - bottom)
-  const svg = canvas(width, height, `The error bound is ${percent(now.error_bound)} after ${now.votes} votes; wanted is ${percent(delta)}.`)
+  const svg = canvas(width, height, `The error bound is ${percent(now.error_bound)} after ${now.votes} votes; the goal is ${percent(delta)}.`)
   for (const level of [1, .1, .01, .001, .0001].filter((level) => level >= least)) {
     svg.append(
       draw('line', { x1: left, x2: width - 12, y1: y(Math.log(level)), y2: y(Math.log(level)), class: 'axis' }),
@@ -70,7 +70,7 @@ export function bound(past, delta, now) {
   svg.append(
     draw('path', { d: steps.join(' '), class: 'curve' }),
     draw('line', { x1: left, x2: width - 12, y1: y(Math.log(delta)), y2: y(Math.log(delta)), class: 'delta' }),
-    draw('text', { x: width - 14, y: y(Math.log(delta)) - 5, 'text-anchor': 'end', class: 'in' }, `wanted: ${percent(delta)}`),
+    draw('text', { x: width - 14, y: y(Math.log(delta)) - 5, 'text-anchor': 'end', class: 'in' }, `goal: ${percent(delta)}`),
     draw('text', { x: left, y: height - 8, class: 'soft' }, '0'),
     draw('text', { x: width - 12, y: height - 8, 'text-anchor': 'end', class: 'soft' }, `${most.toLocaleString()} votes`),
   )
@@ -103,7 +103,7 @@ export function allocation(pairs, items) {
   return svg
 }
 
-// Nothing that is not proved is shown as certain.
+// Only what is proved is shown as 0 or 100 %.
 const likely = (chance) => `${chance > .99 ? '> 99' : chance < .01 ? '< 1' : Math.round(100 * chance)} % likely in`
 
 export function percent(share) {

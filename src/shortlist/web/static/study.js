@@ -1,6 +1,6 @@
-// The owner's dashboard: looks again every two seconds, and acts.
+// The owner's dashboard: reads the study again every two seconds.
 import { $, attempt, call, make, path, say } from './api.js'
-import { allocation, bound, percent, utilities } from './plots.js'
+import { allocation, bound, percent, ratings } from './plots.js'
 
 const EVERY = 2000
 const study = $('#main').dataset.study
@@ -23,9 +23,9 @@ function show(board) {
   if ($('#sentence').textContent !== verdict.sentence && verdict.done) say(verdict.sentence)
   $('#sentence').textContent = verdict.sentence
   $('#left').textContent = left(board)
-  $('#guarantee').textContent = verdict.guarantee
+  $('#guarantee').textContent = sentence(verdict.guarantee)
   $('#advice').hidden = !board.advice
-  $('#advice').textContent = board.advice ? capital(board.advice) + '.' : ''
+  $('#advice').textContent = board.advice ? sentence(board.advice) : ''
   $('#k').textContent = board.settings.k
   plots(board)
   judges(board)
@@ -35,25 +35,25 @@ function show(board) {
 
 function left(board) {
   if (board.verdict.done) return ''
-  const out = board.out ? ` ${board.out} ${board.out === 1 ? 'question is' : 'questions are'} out with judges.` : ''
-  if (board.verdict.votes_left === null) return `Too early to say how many votes it will take.${out}`
+  const pending = board.counts.pending ? ` ${board.counts.pending} ${board.counts.pending === 1 ? 'question is' : 'questions are'} waiting for an answer.` : ''
+  if (board.verdict.votes_left === null) return `It is too early to estimate how many votes are needed.${pending}`
   const range = `${round(board.votes_left_low)} to ${round(board.votes_left_high)}`
-  return `About ${round(board.verdict.votes_left)} more votes; roughly ${range}.${out}`
+  return `About ${round(board.verdict.votes_left)} more votes are needed (roughly ${range}).${pending}`
 }
 
 function plots(board) {
-  const key = JSON.stringify([board.items, board.past.length, board.verdict.votes])
+  const key = JSON.stringify([board.items, board.bound_history.length, board.verdict.votes])
   if (key === drawn) return
   drawn = key
-  $('#utilities').replaceChildren(utilities(board.items, board.settings.k))
-  $('#bound').replaceChildren(bound(board.past, board.verdict.delta, board.verdict))
+  $('#ratings').replaceChildren(ratings(board.items, board.settings.k))
+  $('#bound').replaceChildren(bound(board.bound_history, board.settings.delta, board.verdict))
   $('#pairs').replaceChildren(allocation(board.pairs, board.items))
 }
 
 function judges(board) {
   $('#end-open-link').hidden = !board.open_link
-  rows('#judges', board.judges.map((judge) => make('tr', { class: judge.voided ? 'gone' : null },
-    make('td', {}, judge.name), make('td', {}, String(judge.votes)), make('td', {}, String(judge.skips)),
+  rows('#judges', board.judges.map((judge) => make('tr', { class: judge.is_voided ? 'gone' : null },
+    make('td', {}, judge.name), make('td', {}, String(judge.counts.counted)), make('td', {}, String(judge.counts.skipped)),
     make('td', {}, judge.agreement === null ? '–' : percent(judge.agreement)),
     make('td', {}, judge.first_share === null ? '–'
       : `${percent(judge.first_share)} (${percent(judge.first_low)}–${percent(judge.first_high)})`),
@@ -61,7 +61,7 @@ function judges(board) {
 }
 
 function actions(judge) {
-  if (judge.voided) return ['voided']
+  if (judge.is_voided) return [`voided (${judge.counts.voided})`]
   const button = (text, label, task) => make('button', { type: 'button', 'aria-label': `${label} ${judge.name}`, onclick: task }, text)
   const end = judge.active ? button('End link', 'End the link of', () => endLink(judge.name)) : null
   return [button('New link', 'New link for', () => newLink(judge.name)), end,
@@ -72,10 +72,10 @@ function recent(board) {
   rows('#recent', board.recent.map((vote) => {
     const tie = vote.outcome === .5, better = vote.outcome > .5 ? vote.first : vote.second
     const worse = better === vote.first ? vote.second : vote.first
-    const undo = make('button', { type: 'button', 'aria-label': `Take back the vote of ${vote.judge}`, onclick: () => voidVote(vote) }, 'Take back')
-    return make('tr', { class: vote.undone ? 'gone' : null },
+    const undo = make('button', { type: 'button', 'aria-label': `Undo the vote of ${vote.judge}`, onclick: () => voidVote(vote) }, 'Undo')
+    return make('tr', { class: vote.status === 'counted' ? null : 'gone' },
       make('td', {}, vote.judge ?? ''), make('td', {}, tie ? `${better} (tie)` : better), make('td', {}, worse),
-      make('td', {}, new Date(1000 * vote.at).toLocaleTimeString()), make('td', {}, vote.undone ? 'taken back' : undo))
+      make('td', {}, new Date(1000 * vote.at).toLocaleTimeString()), make('td', {}, vote.status === 'counted' ? undo : vote.status))
   }))
 }
 
@@ -92,11 +92,12 @@ function rows(place, made) {
 function settings(board) {
   const set = board.settings
   $('#settings').textContent = [
-    `Top ${set.k} of ${board.items.length}`, `error at most ${percent(set.delta)}`,
+    `Top ${set.k} of ${board.items.length}`, `chance of a wrong answer at most ${percent(set.delta)}`,
     set.tolerance ? `tolerance ${set.tolerance}` : 'no tolerance',
     set.max_votes ? `at most ${set.max_votes.toLocaleString()} votes` : 'no vote limit',
     set.ties ? 'ties allowed' : 'no ties', set.blind ? 'blind' : 'names shown',
     set.cases.length ? `${set.cases.length} cases` : 'no cases',
+    `sampling rule ${set.sampling}`, `stopping rule ${set.stopping}`,
   ].join(' · ')
   $('#cases').replaceChildren(...set.cases.slice(0, 20).map((text) => make('li', {}, text.slice(0, 80))))
   $('#csv').toggleAttribute('hidden', !board.verdict.votes)
@@ -121,17 +122,17 @@ function endLink(judge) {
 }
 
 async function voidJudge(judge) {
-  const text = `${judge.name} is asked nothing more, and ${judge.votes} votes are taken back. What they proved is gone; `
-    + 'what they spoke against stays, so that taking back votes can never help an answer along. This cannot be undone.'
+  const text = `${judge.name} gets no more questions. Their votes (${judge.counts.counted}) no longer count for the items they preferred, `
+    + 'but still count against the other items, so removing votes can never help an item. This cannot be undone.'
   if (await sure(`Void all votes of ${judge.name}?`, text, 'Void')) {
     act(() => call('POST', path('studies', study, 'void'), { judge: judge.name }))
   }
 }
 
 async function voidVote(vote) {
-  const text = `${vote.first} against ${vote.second}, by ${vote.judge}. What this vote proved is gone; what it spoke `
-    + 'against stays. The pair may be asked again.'
-  if (await sure('Take this vote back?', text, 'Take back')) act(() => call('POST', path('questions', vote.id, 'void')))
+  const text = `${vote.first} against ${vote.second}, by ${vote.judge}. The vote no longer counts for the preferred item, `
+    + 'but still counts against the other one, so removing votes can never help an item. The pair may be asked again.'
+  if (await sure('Undo this vote?', text, 'Undo')) act(() => call('POST', path('questions', vote.id, 'void')))
 }
 
 function sure(title, text, action) {
@@ -178,7 +179,7 @@ $('#end-open-link').addEventListener('click', () => act(async () => {
 }))
 $('#print').addEventListener('click', () => print())
 
-const capital = (text) => text[0].toUpperCase() + text.slice(1)
+const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.')
 
 function round(value) {
   const digits = value >= 1000 ? 100 : value >= 100 ? 10 : 1

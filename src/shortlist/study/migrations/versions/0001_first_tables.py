@@ -1,4 +1,4 @@
-"""The first tables."""
+"""The first tables: studies, and what the web service keeps beside them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +10,12 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
+    _create_study_tables()
+    _create_run_tables()
+    _create_web_tables()
+
+
+def _create_study_tables() -> None:
     op.create_table(
         "studies",
         sa.Column("id", NUMBER, primary_key=True),
@@ -18,18 +24,74 @@ def upgrade() -> None:
         sa.Column("created", sa.Float, nullable=False),
     )
     op.create_table(
-        "records",
+        "events",
         sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
         sa.Column("number", NUMBER, primary_key=True, autoincrement=False),
         sa.Column("kind", sa.String(20), nullable=False),
-        sa.Column("question", NUMBER),
         sa.Column("body", sa.Text, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
     )
-    op.create_index("records_of_question", "records", ["study", "question"])
     op.create_table(
         "snapshots",
         sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
         sa.Column("number", NUMBER, nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
+    )
+
+
+def _create_run_tables() -> None:
+    op.create_table(
+        "answers",
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
+        sa.Column("digest", sa.String(32), primary_key=True),
+        sa.Column("judge", sa.Text, nullable=False),
+        sa.Column("case", sa.Text),
+        sa.Column("first", sa.Text, nullable=False),
+        sa.Column("second", sa.Text, nullable=False),
+        sa.Column("question", NUMBER),
+        sa.Column("outcome", sa.Float, nullable=False),
+        sa.Column("at", sa.Float, nullable=False),
+    )
+    op.create_table(
+        "runs",
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
+        sa.Column("run", sa.String(200), primary_key=True),
+        sa.Column("seen", sa.Float, nullable=False),
+    )
+
+
+def _create_web_tables() -> None:
+    op.create_table(
+        "web_displays",
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
+        sa.Column("body", sa.Text, nullable=False),
+        sa.Column("closed", sa.Boolean, nullable=False),
+    )
+    op.create_table(
+        "web_judges",
+        sa.Column("id", NUMBER, primary_key=True),
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), nullable=False),
+        sa.Column("name", sa.String(100), nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
+        sa.UniqueConstraint("study", "name"),
+    )
+    op.create_table(
+        "web_tokens",
+        sa.Column("id", sa.String(24), primary_key=True),
+        sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("kind", sa.String(20), nullable=False),
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id")),
+        sa.Column("judge", NUMBER, sa.ForeignKey("web_judges.id")),
+        sa.Column("created", sa.Float, nullable=False),
+        sa.Column("expires", sa.Float),
+        sa.Column("revoked", sa.Boolean, nullable=False),
+    )
+    op.create_index("web_tokens_of_judge", "web_tokens", ["judge"])
+    op.create_table(
+        "web_uploads",
+        sa.Column("id", sa.String(24), primary_key=True),
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id")),
+        sa.Column("type", sa.String(40), nullable=False),
+        sa.Column("data", sa.LargeBinary, nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
     )

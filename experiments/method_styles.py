@@ -1,0 +1,58 @@
+"""Labels, colours and markers of methods and axes, the same in every figure and distinct without colour."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from experiments.sweep import LOWER_BOUND, W_STAR
+from experiments.tables import Row
+from shortlist.plots.style import AMBER, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
+
+
+class MethodStyle(NamedTuple):
+    label: str
+    colour: str  # of Okabe and Ito's palette for colour-blind readers, and greys
+    marker: str
+    line: Literal["-", "--", ":", "-."] = "-"
+
+
+METHOD_STYLES = {
+    "bridge": MethodStyle("bridge (ours)", BLUE, "o"),
+    "oracle-tracking": MethodStyle("oracle-tracking (Algorithm 1)", ORANGE, "s"),
+    "oracle": MethodStyle("oracle", "#000000", "*"),
+    "online-oracle": MethodStyle("online oracle", AMBER, "D"),
+    "seeks": MethodStyle("SEEKS", GREEN, "^"),
+    "seeks-v2": MethodStyle("SEEKS-v2", SKY, "v"),
+    "active-ranking": MethodStyle("Active Ranking", PURPLE, "P"),
+    "active-ranking-tight": MethodStyle("Active Ranking, tight", PURPLE, "X", ":"),
+    "borda-lucb": MethodStyle("Borda-LUCB", "#8C6D1F", "<", "-."),
+    "track-and-stop": MethodStyle("track-and-stop", GREY, ">", "-."),
+    "uniform": MethodStyle("uniform", GREY, "h", ":"),
+    LOWER_BOUND: MethodStyle("lower bound for any method", GREY, "", "--"),
+    W_STAR: MethodStyle("best allocation $w^*$", GREY, ""),
+}
+AXES = {
+    "n": "number of items $n$", "k": "number wanted $k$", "delta": "allowed error $\\delta$",
+    "alpha": "learning-rate exponent $\\alpha$", "comparisons": "mean comparisons",
+    "milliseconds": "milliseconds per decision", "times_bound": "comparisons / lower bound",
+}  # fmt: skip
+WORLDS = {"random-utilities": "random utilities", "equally-spaced": "equally spaced", "sst": "SST"}
+
+
+def style_of(method: str) -> MethodStyle:
+    return METHOD_STYLES.get(method, MethodStyle(method, GREY, "."))
+
+
+def methods(rows: Iterable[Row]) -> list[str]:
+    """The methods of the rows, in the order of METHOD_STYLES."""
+    found = dict.fromkeys(row["method"] for row in rows)
+    return sorted(
+        found, key=lambda method: list(METHOD_STYLES).index(method) if method in METHOD_STYLES else len(METHOD_STYLES)
+    )
+
+
+def runs(rows: Sequence[Row], method: str) -> str:
+    """How many runs a point of this method averages."""
+    counts = [int(row["runs"]) for row in rows if row["method"] == method]
+    least, most = min(counts), max(counts)
+    plural = "run" if most == 1 else "runs"
+    return f"{most} {plural}" if least == most else f"{least}–{most} {plural}"

@@ -1,0 +1,121 @@
+"""Votes as columns of numbers: who was shown first, what the outcome was, who judged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shortlist.core.families import Family
+from shortlist.core.pairs import Floats, Ints, pair_numbers
+from shortlist.core.tally import Block, Tally, tally_votes
+from shortlist.study.rows import Row, counted
+from shortlist.study.study import Study
+from shortlist.votes.table import VoteTable
+
+Labels = Sequence[str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The votes that count. A row is `weight` votes of one outcome, seen from the item that was shown first."""
+
+    n: int
+    family: Family
+    first: Ints
+    second: Ints
+    outcome: Floats
+    weight: Floats
+    judge: Ints  # an index into `judges`, -1 where no judge is named
+    judges: tuple[str, ...]
+    case: Ints  # a number for each case, -1 where no case is named
+
+    @cached_property
+    def tally(self) -> Tally:
+        """The votes by pair."""
+        return tally_votes(self.family, self.first, self.second, self.outcome, self.weight, self.n)
+
+    @cached_property
+    def total(self) -> float:
+        """The number of votes."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def preference(self) -> Floats:
+        """1 if the first item was preferred, -1 if the second, 0 for a tie."""
+        return np.sign(self.outcome - self.family.tie)
+
+    @cached_property
+    def pair(self) -> Ints:
+        """The number of each row's pair."""
+        return pair_numbers(self.n, self.first, self.second)
+
+    @cached_property
+    def low_first(self) -> Floats:
+        """1 if the pair's lower item was shown first, else -1."""
+        return np.where(self.first < self.second, 1.0, -1.0)
+
+    def select(self, rows: Any) -> "Votes":
+        """Some of the rows."""
+        return Votes(
+            self.n, self.family, self.first[rows], self.second[rows], self.outcome[rows], self.weight[rows],
+            self.judge[rows], self.judges, self.case[rows],
+        )  # fmt: skip
+
+
+class VoteCounts(NamedTuple):
+    """How many votes and questions have each status, and when the study began and changed last."""
+
+    counted: int = 0
+    pending: int = 0  # asked and not answered
+    skipped: int = 0
+    late: int = 0  # answered after the question had expired; not counted
+    undone: int = 0
+    voided: int = 0  # votes of a voided judge
+    imported: int = 0  # of the counted ones
+    voided_judges: tuple[str, ...] = ()
+    first_at: float | None = None  # seconds since 1970
+    last_at: float | None = None
+
+
+def study_votes(study: Study) -> tuple[Votes, VoteCounts]:
+    """The votes of a study that count, in the order they came in, and the counts by status."""
+    rows = study.rows
+    votes = counted(rows)
+    times = [at for row in rows for at in (row.asked_at, row.closed_at) if at is not None]
+    counts = VoteCounts(
+        **study.counts, imported=sum(row.question is None for row in votes),
+        voided_judges=tuple(sorted(study.voided)), first_at=min(times, default=None), last_at=max(times, default=None),
+    )  # fmt: skip
+    return row_votes(study.problem.family, study.items, votes), counts
+
+
+def row_votes(family: Family, items: Sequence[str], rows: Sequence[Row]) -> Votes:
+    """Rows of a study as columns; every row must have an outcome."""
+    number = {item: place for place, item in enumerate(items)}
+    first, second = (np.array([number[getattr(row, side)] for row in rows], np.int64) for side in ("first", "second"))
+    outcome = np.array([row.outcome for row in rows], np.float64)
+    judge, judges = _numbered([row.judge for row in rows])
+    case = _numbered([row.case for row in rows])[0]
+    return Votes(len(items), family, first, second, outcome, np.ones(len(rows)), judge, judges, case)
+
+
+def table_votes(family: Family, table: VoteTable) -> Votes:
+    """The votes of a file. A row of w votes with mean y counts as y w wins and (1-y) w losses."""
+    nobody: Labels = (None,) * len(table)
+    judge, judges = _numbered(table.judge or nobody)
+    case = _numbered(table.case or nobody)[0]
+    block = Block(table.first, table.second, table.outcome, table.weight)
+    if bool(np.any(table.weight != 1)):
+        block = block.divided(*family.split(table.weight, table.weight * table.outcome))
+        copies = len(block.first) // len(table)
+        judge, case = np.tile(judge, copies), np.tile(case, copies)
+    rows = Votes(len(table.items), family, *block[:4], judge, judges, case)
+    return rows.select(block.counts > 0)
+
+
+def _numbered(labels: Labels) -> tuple[Ints, tuple[str, ...]]:
+    names = tuple(dict.fromkeys(label for label in labels if label is not None))
+    number: dict[str | None, int] = {name: place for place, name in enumerate(names)} | {None: -1}
+    return np.array([number[label] for label in labels], dtype=np.int64), names

@@ -1,0 +1,96 @@
+"""The judge of `shortlist run`, from its options."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from shortlist.cli.options import load_votes
+from shortlist.core.families import Family
+from shortlist.errors import BadJudge, NotInstalled
+from shortlist.judges.base import Call, Case, Judge
+from shortlist.judges.command import CommandJudge
+from shortlist.judges.endpoint import EndpointJudge, write_prompt
+from shortlist.judges.replay import RecordedJudge
+
+ME = "me"
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """The options about the judge, as they were given."""
+
+    command: str | None
+    keep: int | None
+    url: str | None
+    model: str | None
+    prompt: Path | None
+    temperature: float | None
+    votes: Path | None
+    columns: list[str] | None
+    name: str | None
+
+    def make(self, items: Sequence[str], cases: Sequence[Case] | None, family: Family, seed: int) -> Judge | None:
+        """The judge; None is the person at the keyboard. Raises BadJudge before anything is written."""
+        self._check()
+        if self.votes is not None:
+            return self._recorded(self.votes, items, family, seed)
+        if self.command is not None:
+            return None if self.command == ME else self._program(self.command)
+        return self._language_model(cases)
+
+    def _check(self) -> None:
+        if sum(given is not None for given in (self.command, self.url, self.votes)) != 1:
+            raise BadJudge('who judges? give one of --judge "COMMAND", --judge-url URL --model NAME, --votes FILE')
+        for option, value, belongs, kind in (
+            ("--keep", self.keep, self.command, "--judge"),
+            ("--model", self.model, self.url, "--judge-url"),
+            ("--prompt", self.prompt, self.url, "--judge-url"),
+            ("--temperature", self.temperature, self.url, "--judge-url"),
+            ("--map", self.columns or None, self.votes, "--votes"),
+        ):
+            if value is not None and belongs is None:
+                raise BadJudge(f"{option} works only with {kind}; leave it out")
+
+    def _program(self, command: str) -> CommandJudge:
+        judge = CommandJudge(command, self.name or "", self.keep is not None, self.keep or 1)
+        if shutil.which(judge.command[0]) is None:
+            raise BadJudge(f"there is no program {judge.command[0]!r}; give the name or path of one that can be run")
+        return judge
+
+    def _language_model(self, cases: Sequence[Case] | None) -> EndpointJudge:
+        if self.model is None:
+            raise BadJudge("--judge-url needs a model; give --model NAME")
+        if find_spec("httpx") is None:
+            raise NotInstalled("a language model as judge", "httpx", "llm")
+        prompt = None if self.prompt is None else _read(self.prompt)
+        judge = EndpointJudge(str(self.url), self.model, prompt, self.temperature, name=self.name or "")
+        write_prompt(prompt, Call(0, "", "", case=cases[0] if cases else None))  # refuses a prompt that cannot work
+        return judge
+
+    def _recorded(self, path: Path, items: Sequence[str], family: Family, seed: int) -> RecordedJudge:
+        table = load_votes(path, family, self.columns, False)
+        if (table.weight != 1).any():
+            raise BadJudge(f"{path} has a weight column; a judge needs one row per vote")
+        sides = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
+        rows = zip(*sides, table.outcome.tolist(), strict=True)
+        ours = [row for row in rows if row[0] in items and row[1] in items]
+        if not ours:
+            raise BadJudge(f"{path} has no votes between two of the items; use the same names in both files")
+        first, second, outcome = zip(*ours, strict=True)
+        return RecordedJudge(first, second, outcome, family=family, seed=seed, name=self.name or path.name)
+
+
+def recorded_pairs(judge: Judge | None, n: int) -> list[tuple[str, str]] | None:
+    """The pairs that recorded votes can answer; None if all."""
+    if not isinstance(judge, RecordedJudge) or len(judge.pairs) == n * (n - 1) // 2:
+        return None
+    return sorted(judge.pairs)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as reason:
+        raise BadJudge(f"cannot read {path}: {getattr(reason, 'strerror', None) or reason}") from None

@@ -1,0 +1,189 @@
+"""A person judges in the terminal: two items on the screen, one key per answer.
+
+Judges do not see results while they judge, so results cannot influence them.
+"""
+
+import os
+import select
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from rich.columns import Columns
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.text import Text
+
+from shortlist.errors import AlreadyAnswered, BadProblem, LateAnswer, NothingToAsk, ShortlistError, StudyDone
+from shortlist.judges.base import Case
+from shortlist.judges.cases import case_of
+from shortlist.judges.run_lease import RunLease
+from shortlist.study.questions import Question
+from shortlist.study.study import Study
+
+try:
+    import termios
+    import tty
+except ImportError:  # Windows
+    HAS_KEYS = False
+else:
+    HAS_KEYS = True
+
+LEASE = 3600.0  # seconds until a question that somebody walked away from is closed
+MOST = 2000  # characters of a content that are shown
+ESCAPE_TIME = 0.05  # seconds for the rest of a key that sends several bytes
+HELP = "1 or ←  left is better   2 or →  right is better   t  tie   s  skip   u  undo   q  quit"
+SIDES = {"1": "first", "left": "first", "2": "second", "right": "second"}
+ARROWS = {b"\x1b[C": "right", b"\x1b[D": "left", b"\x1bOC": "right", b"\x1bOD": "left"}
+
+
+def judge_in_terminal(
+    study: Study, judge: str, contents: Mapping[str, str] | None, cases: Sequence[Case] | None
+) -> None:
+    """Ask the person at the terminal until there is a verdict or they quit."""
+    if study.problem.family.is_measured:
+        raise BadProblem(f"this study measures differences; enter them with: shortlist tell {study.name} NUMBER VALUE")
+    with _single_keys(shlex.quote(study.name)) as terminal, RunLease(study) as lease:
+        _Session(study, judge, contents or {}, cases, lease, terminal).run()
+
+
+@contextmanager
+def _single_keys(study: str) -> Iterator[int]:
+    """The terminal, in the mode that sends each key at once. Raises BadProblem if there is none."""
+    instead = f"in a script, use `shortlist ask {study}` and `shortlist tell {study} NUMBER ANSWER`"
+    if not HAS_KEYS:
+        raise BadProblem(f"this system cannot read single keys; {instead}")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise BadProblem(f"judging needs a terminal; {instead}")
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal)  # Ctrl-C still interrupts
+        yield terminal
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _read_key(terminal: int) -> str:
+    """The next key: a letter or digit, "left" or "right"; "" for any other, "q" when the terminal is gone."""
+    try:
+        pressed = os.read(terminal, 1)
+    except OSError:
+        return "q"
+    if not pressed or pressed == b"\x04":
+        return "q"
+    if pressed == b"\x1b":
+        pressed += _escape_sequence(terminal)
+    return ARROWS.get(pressed) or (pressed.decode("ascii", "ignore").lower() if len(pressed) == 1 else "")
+
+
+def _escape_sequence(terminal: int) -> bytes:
+    """What follows Escape, to its end, so that no part of a long sequence counts as a key."""
+    rest = b""
+    while select.select([terminal], [], [], ESCAPE_TIME)[0]:
+        rest += os.read(terminal, 1)
+        if len(rest) > 1 and b"@" <= rest[-1:] <= b"~":
+            break
+    return rest
+
+
+class _Session:
+    """One sitting, from the first question to the last."""
+
+    def __init__(
+        self, study: Study, judge: str, contents: Mapping[str, str], cases: Sequence[Case] | None, lease: RunLease,
+        terminal: int,
+    ) -> None:  # fmt: skip
+        self._study, self._judge, self._contents, self._lease = study, judge, contents, lease
+        self._cases = None if cases is None else {case.id: case for case in cases}
+        self._terminal, self._out = terminal, Console(highlight=False, markup=False)
+        self._told: list[Question] = []
+        self._left = lease.take_over(judge)
+
+    def run(self) -> None:
+        self._say(HELP, "dim")
+        try:
+            while (question := self._next()) is not None and self._answer(question):
+                pass
+        except KeyboardInterrupt:
+            pass
+        verdict = self._study.refresh()
+        saved = f"{len(self._told):,} answer{'' if len(self._told) == 1 else 's'} saved, thank you."
+        rest = str(verdict) if verdict.done else "Run the same command again to continue."
+        self._out.print(f"\n{saved} {rest}", soft_wrap=True)
+
+    def _say(self, text: str, style: str) -> None:
+        self._out.print(Text(text, style=style))
+
+    def _next(self) -> Question | None:
+        if self._left:
+            return self._left.pop(0)
+        ids = tuple(self._cases or ())
+        try:
+            return self._study.ask(judge=self._judge, lease=LEASE, cases=ids, run=self._lease.id)
+        except StudyDone:
+            return None
+        except NothingToAsk as reason:
+            self._out.print(f"\n{reason}", soft_wrap=True)
+            return None
+
+    def _answer(self, question: Question) -> bool:
+        """Show a question and do what the next key says; False to quit."""
+        self._show(question)
+        while True:
+            key = _read_key(self._terminal)
+            self._lease.renew()
+            if key == "q":
+                return False
+            if key == "u":
+                self._undo()
+            elif key in SIDES or key in ("t", "s"):
+                self._tell(question, key)
+                return True
+
+    def _tell(self, question: Question, key: str) -> None:
+        try:
+            if key == "s":
+                self._study.skip(question, "skipped")
+                self._say("  skipped", "dim")
+                return
+            said = "tie" if key == "t" else str(getattr(question, SIDES[key]))
+            if key == "t":
+                self._study.tell(question, "tie")
+            else:
+                self._study.tell(question, winner=said)
+        except (AlreadyAnswered, LateAnswer) as reason:
+            self._say(f"  {reason}", "yellow")
+            return
+        self._told.append(question)
+        self._say(f"  {said}   ({self._study.verdict.votes:,} votes in total)", "green")
+
+    def _undo(self) -> None:
+        if not self._told:
+            self._say("  nothing to undo in this session", "yellow")
+            return
+        try:
+            self._study.undo(self._told[-1])
+        except ShortlistError as reason:
+            self._say(f"  {reason}", "yellow")
+            return
+        undone = self._told.pop()
+        self._say(f"  undone: {undone.first} or {undone.second}", "yellow")
+
+    def _show(self, question: Question) -> None:
+        width = max(20, self._out.width // 2 - 1)
+        sides = ((question.first, "1 ←"), (question.second, "2 →"))
+        panels = [Panel(self._body(item), title=Text(key), width=width, padding=(0, 1)) for item, key in sides]
+        case = case_of(question, self._study.seed, self._cases)
+        head = [] if case is None else [Panel(Text(_short(case.text)), title=Text("case"), padding=(0, 1))]
+        self._out.print(Group(Text(""), *head, Columns(panels, padding=(0, 0), expand=False)))
+
+    def _body(self, item: str) -> Text:
+        content = self._contents.get(item)
+        name = Text(item, style="bold")
+        return name if content is None else Text.assemble(name, "\n\n", _short(content))
+
+
+def _short(text: str) -> str:
+    return text.strip() if len(text) <= MOST else f"{text[:MOST].strip()} … and {len(text) - MOST:,} more characters"

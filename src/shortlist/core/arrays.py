@@ -1,0 +1,133 @@
+"""The core on plain arrays: item numbers, outcomes seen from the first item's side, optional weights."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shortlist.core import estimate
+from shortlist.core.betting import Ledger
+from shortlist.core.evidence import Evidence
+from shortlist.core.families import Family, make_family
+from shortlist.core.linalg import one_thread
+from shortlist.core.pairs import Floats, pair_ends
+from shortlist.core.problem import Problem
+from shortlist.core.sampling.plan import make_plan
+from shortlist.core.stopping import STOPPING_RULES, posterior
+from shortlist.core.stopping.base import StoppingRule
+from shortlist.core.stopping.edges import certify_votes
+from shortlist.core.stopping.glr import Glr
+from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.tally import Block, tally_votes
+from shortlist.errors import BadProblem
+
+
+def fit(
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    weight: ArrayLike | None = None,
+    n: int | None = None,
+    family: str | Family = "bradley-terry",
+    bound: float = 10.0,
+    sigma: float = 1.0,
+) -> Floats:
+    """The maximum-likelihood utilities on {sum zero, |theta| <= bound}; an item that never lost sits on the bound.
+
+    A row of weight w stands for w votes of that mean outcome. `sigma` is the Gaussian family's noise.
+    """
+    model = make_family(family, sigma)
+    tally = tally_votes(model, first, second, outcome, weight, n)
+    problem = Problem(tally.n, 1, 0.5, model, bound)  # checks the bound
+    with one_thread():
+        return estimate.fit(model, tally, problem.bound)
+
+
+def certify(
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    k: int,
+    delta: float = 0.05,
+    weight: ArrayLike | None = None,
+    n: int | None = None,
+    family: str | Family = "bradley-terry",
+    stopping: str = "edges",
+    bound: float = 10.0,
+    lam: float = 0.1,
+    sigma: float = 1.0,
+    tolerance: float = 0.0,
+) -> Verdict[int]:
+    """What these votes, in this order, prove about the top k.
+
+    A row of weight w and mean outcome y counts as y w wins and (1-y) w losses. stopping="glr" also fills `statistic`
+    (min Z) and `threshold` (beta).
+    """
+    if not isinstance(stopping, str) or stopping not in STOPPING_RULES:
+        raise BadProblem(f"unknown stopping rule {stopping!r}; choose one of {', '.join(STOPPING_RULES)}")
+    model = make_family(family, sigma)
+    tally = tally_votes(model, first, second, outcome, weight, n)
+    problem = Problem(tally.n, k, delta, model, bound, tolerance)
+    with one_thread():
+        if stopping == "edges":
+            return certify_edges(problem, first, second, outcome, weight)[0]
+        evidence = Evidence(tally, estimate.fit(model, tally, bound))
+        stops: StoppingRule = Glr(lam) if stopping == "glr" else STOPPING_RULES[stopping]()
+        return stops.examine(stops.start(problem), problem, evidence)
+
+
+def chances(
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    k: int,
+    weight: ArrayLike | None = None,
+    n: int | None = None,
+    family: str | Family = "bradley-terry",
+    sigma: float = 1.0,
+    scale: float = 1.5,
+) -> Floats:
+    """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
+    model = make_family(family, sigma)
+    tally = tally_votes(model, first, second, outcome, weight, n)
+    with one_thread():
+        return posterior.chances(Problem(tally.n, k, 0.5, model), tally, scale)
+
+
+def ask_next(
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    k: int,
+    delta: float = 0.05,
+    weight: ArrayLike | None = None,
+    n: int | None = None,
+    family: str | Family = "bradley-terry",
+    sigma: float = 1.0,
+    tolerance: float = 0.0,
+) -> list[tuple[int, int, float]]:
+    """The pairs that would complete a proof most cheaply and about how many votes each needs, the most first."""
+    model = make_family(family, sigma)
+    size = tally_votes(model, first, second, outcome, weight, n).n
+    problem = Problem(size, k, delta, model, tolerance=tolerance)
+    with one_thread():
+        plan = make_plan(certify_edges(problem, first, second, outcome, weight)[1], np.random.default_rng(0))
+    ends = zip(*(end.tolist() for end in pair_ends(size, plan.pairs)), plan.costs.tolist(), strict=True)
+    return sorted(ends, key=lambda row: -row[2])
+
+
+def certify_edges(
+    problem: Problem, first: ArrayLike, second: ArrayLike, outcome: ArrayLike, weight: ArrayLike | None
+) -> tuple[Verdict[int], Ledger]:
+    """The verdict of `edges` on checked votes, with about how many more it would take; and the ledger behind it."""
+    ends = np.asarray(first, np.int64), np.asarray(second, np.int64)
+    y, w = np.asarray(outcome, np.float64), np.ones(len(ends[0])) if weight is None else np.asarray(weight, np.float64)
+    counted = bool(np.any(w != 1))
+    block = Block(*ends, y, w)
+    if counted:
+        block = block.divided(*problem.family.split(w, w * y))
+    verdict, ledger = certify_votes(problem, block, counted)
+    if not verdict.done:
+        left = float(make_plan(ledger, np.random.default_rng(0)).costs.sum()) / ledger.decisive
+        verdict = replace(verdict, votes_left=left)
+    return verdict, ledger

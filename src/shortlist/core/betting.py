@@ -1,0 +1,280 @@
+"""Bets on direct comparisons, and what they have won: the evidence behind the `edges` stopping rule.
+
+For every ordered pair (x, y) that was asked there is an account. Before each vote on the pair it bets on x if x is
+believed better, and its wealth is multiplied by a factor whose expectation is at most 1 unless x really is. The bet is
+fixed when the question is asked, so the order in which answers come back does not matter.
+
+With k > n/2 the ledger looks for the n-k worst: it sees every vote from the other side, and `k` is the smaller number.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shortlist.core.pairs import Flags, Floats, Ints, every, node_sums, pair_ends, pair_numbers
+from shortlist.core.problem import Problem
+from shortlist.core.ridge import Belief, nothing_known, refine
+from shortlist.core.tally import Block, evolve
+
+REFRESH = 0.01  # form a new belief when the votes grew by this share
+PRIOR_VOTES = 150.0  # what other pairs say about a pair counts as so many votes of its own
+CASH = 0.1  # the share of an account that is never bet and cannot be lost
+LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
+WEIGHT, SUM, AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, AHEAD_EPS, BEHIND_EPS = range(8)  # columns of the table
+
+
+class Accounts(NamedTuple):
+    """Log wealth of every ordered pair that was asked: `source` bets that it is better than `target`."""
+
+    source: Ints
+    target: Ints
+    wealth: Floats
+
+    def losses(self, n: int) -> Floats:
+        """What the losing accounts against each target lost together."""
+        return node_sums(self.target, np.maximum(-self.wealth, 0.0), n)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A value. `pairs` is sorted; the table has a row for each, seen from the pair's lower item.
+
+    An account that was once enough by itself, at the problem's delta, is marked as proved and needs no more votes.
+    """
+
+    problem: Problem
+    pairs: Ints
+    table: Floats
+    inflow: Floats  # per item: sum of the log wealth of all accounts against it
+    belief: Belief
+    votes: float
+    believed: float  # votes when the belief was formed
+
+    @property
+    def flipped(self) -> bool:
+        return 2 * self.problem.k > self.problem.n
+
+    @property
+    def k(self) -> int:
+        return min(self.problem.k, self.problem.n - self.problem.k)
+
+    @property
+    def theta(self) -> Floats:
+        """What is believed of the items, in the world's own direction."""
+        return -self.belief.theta if self.flipped else self.belief.theta
+
+    @property
+    def decisive(self) -> float:
+        """The share of votes that were not ties."""
+        return float(self.table[:, WEIGHT].sum()) / self.votes if self.votes else 1.0
+
+    def level(self, delta: float) -> float:
+        """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance."""
+        return math.log((2 * self.problem.n if self.problem.tolerance else self.k) / delta)
+
+    @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        return pair_ends(self.problem.n, self.pairs)
+
+    @cached_property
+    def proved(self) -> Accounts:
+        """A wealth of 1 for each ordered pair whose account was once enough by itself."""
+        first, second = self.ends
+        ahead, behind = (np.flatnonzero(self.table[:, column]) for column in (PROVED_AHEAD, PROVED_BEHIND))
+        source, target = (
+            np.concatenate([one[ahead], other[behind]]) for one, other in ((first, second), (second, first))
+        )
+        return Accounts(source, target, np.ones(len(source)))
+
+    def accounts(self, tolerant: bool = False) -> Accounts:
+        """All accounts; the tolerant ones bet that the source is not worse by more than the tolerance."""
+        ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
+        first, second = self.ends
+        wealth = _with_cash(np.concatenate([self.table[:, ahead], self.table[:, behind]]))
+        return Accounts(np.concatenate([first, second]), np.concatenate([second, first]), wealth)
+
+    def look_up(self, first: Ints, second: Ints) -> Floats:
+        """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
+        slots, known = self._find(pair_numbers(self.problem.n, first, second))
+        if not len(self.pairs):
+            return np.zeros((*slots.shape, self.table.shape[1]))
+        return (self.table.take(slots, axis=0, mode="clip").T * known.T).T
+
+    def wealth(self, source: Ints, target: Ints, tolerant: bool = False) -> Floats:
+        """Log wealth of accounts, 0 where nothing was bet."""
+        rows = self.look_up(source, target)
+        ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
+        return _with_cash(np.where(source < target, rows[..., ahead], rows[..., behind]))
+
+    def is_proved(self, source: Ints, target: Ints) -> Flags:
+        """Was the account of source against target once enough by itself?"""
+        rows = self.look_up(source, target)
+        return np.where(source < target, rows[..., PROVED_AHEAD], rows[..., PROVED_BEHIND]) > 0
+
+    def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
+        """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
+        family, belief = self.problem.family, self.belief
+        eta = belief.theta[first] - belief.theta[second]
+        if damped:
+            eta = family.damp(eta, belief.spread(first, second))
+        side, rows = _side(first > second), self.look_up(first, second)
+        mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(side * eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
+        return side * family.natural(mean)
+
+    def bets(self, first: Ints, second: Ints) -> Floats:
+        """What to expect of the next votes, seen from their first items: to be fixed before the outcome is known."""
+        expected = self.expected(first, second, damped=True)
+        return -expected if self.flipped else expected
+
+    def place_bets(self, block: Block) -> Block:
+        """The block with the bets on it as of now."""
+        return block._replace(bets=self.bets(block.first, block.second))
+
+    def add(self, block: Block, pending: Block | None = None) -> "Ledger":
+        """After more votes, with the bets placed when they were asked; `pending` are questions not answered yet."""
+        ledger, slots = self._with_rows(block, self._rows(block), block.votes)
+        ledger = ledger._mark(slots, block, pending)
+        return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
+
+    def withdraw(self, block: Block) -> "Ledger":
+        """After an undo: the support these votes gave is gone, their opposition stays; so no undo helps a proof."""
+        rows = self._rows(block)
+        rows[:, AHEAD:] = np.maximum(rows[:, AHEAD:], 0.0)
+        ledger, _ = self._with_rows(block, -rows, -block.votes)
+        touched = np.concatenate([block.first, block.second])  # marks against these items may rest on these votes
+        low, high = ledger.ends
+        table = ledger.table.copy()
+        table[np.isin(high, touched), PROVED_AHEAD] = 0.0
+        table[np.isin(low, touched), PROVED_BEHIND] = 0.0
+        return replace(ledger, table=table)
+
+    def doubting(self, pending: Block) -> "Ledger":
+        """As if both sides lost every pending question: what is proved then holds however they are answered."""
+        family = self.problem.family  # its votes are not measured: a difference can be lost by any amount
+        ends = (np.full(len(pending.first), end) for end in (family.win, family.flip(family.win)))
+        worst = np.minimum(*(self._rows(pending._replace(outcome=end)) for end in ends))
+        worst[:, :AHEAD] = 0.0
+        return self._with_rows(pending, worst, 0.0)[0]
+
+    def tolerating(self, tolerance: float) -> "Ledger":
+        """As if this tolerance had just been set: nothing is bet on it yet."""
+        table = np.pad(self.table[:, :PROVED_AHEAD], ((0, 0), (0, 4)))
+        return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table)
+
+    def refresh(self) -> "Ledger":
+        """With a belief from all votes so far."""
+        first, second = self.ends
+        belief = refine(self.problem.family, self.belief, first, second, self.table[:, WEIGHT], self.table[:, SUM])
+        return replace(self, belief=belief, believed=self.votes)
+
+    def _rows(self, block: Block) -> Floats:
+        """What each row of the block adds to its pair's row of the table."""
+        family, bets = self.problem.family, block.bets
+        assert bets is not None, "bets are placed when a question is asked, before its outcome is known"
+        turned = (block.first > block.second) != self.flipped
+        bet, other = _side(turned) * bets, family.flip(block.outcome)
+        outcome = _pick(turned, other, block.outcome)
+        rows = np.zeros((*bet.shape, self.table.shape[1]))
+        rows[..., WEIGHT], rows[..., SUM] = family.decisive(outcome)
+        gain = family.log_factor(np.abs(bet), 0.0, _pick(bets > 0, block.outcome, other))
+        rows[..., AHEAD] = gain * (bet > 0)  # only the side that is believed better bets
+        rows[..., BEHIND] = gain - rows[..., AHEAD]
+        if self.problem.tolerance:
+            null = -self.problem.margin
+            rows[..., AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
+            rows[..., BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
+        return (rows.T * block.counts).T
+
+    def _with_rows(self, block: Block, rows: Floats, votes: float) -> tuple["Ledger", Ints]:
+        """With the rows added to their pairs, and where those are in the table."""
+        ledger, slots = self._with_pairs(pair_numbers(self.problem.n, block.first, block.second))
+        touched = np.unique(slots) if slots.ndim else slots
+        table, inflow = ledger.table.copy(), self.inflow.copy()
+        before = _with_cash(table[touched, AHEAD : BEHIND + 1])
+        _pile(table, slots, rows)
+        change = _with_cash(table[touched, AHEAD : BEHIND + 1]) - before
+        low, high = ledger.ends
+        _pile(inflow, high[touched], change[..., 0])
+        _pile(inflow, low[touched], change[..., 1])
+        return evolve(ledger, table=table, inflow=inflow, votes=self.votes + votes), slots
+
+    def _with_pairs(self, numbers: Ints) -> tuple["Ledger", Ints]:
+        """With a row for each of these pairs, and where those are."""
+        slots, known = self._find(numbers)
+        if every(known):
+            return self, slots
+        pairs = np.union1d(self.pairs, numbers)
+        table = np.zeros((len(pairs), self.table.shape[1]))
+        table[pairs.searchsorted(self.pairs)] = self.table
+        return replace(self, pairs=pairs, table=table), pairs.searchsorted(numbers)
+
+    def _find(self, numbers: Ints) -> tuple[Ints, Flags]:
+        """Where pairs are in the table, or would be, and which of them are there."""
+        slots = self.pairs.searchsorted(numbers)
+        if not len(self.pairs):
+            return slots, np.zeros(slots.shape, dtype=np.bool_)
+        return slots, self.pairs.take(slots, mode="clip") == numbers
+
+    def _mark(self, slots: Ints, block: Block, pending: Block | None) -> "Ledger":
+        """With a mark on accounts of the block's pairs that are now enough by themselves, whatever is pending."""
+        enough = self.level(self.problem.delta)
+        if every((self.table[slots, AHEAD] < enough) & (self.table[slots, BEHIND] < enough)):
+            return self  # almost always
+        rows = self.table[slots, AHEAD : PROVED_BEHIND + 1]
+        if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
+            return self
+        sure = self if pending is None else self.doubting(pending)
+        wealth = _with_cash(sure.look_up(block.first, block.second))
+        losses = sure.accounts().losses(self.problem.n)
+        low, high = (ends[slots] for ends in self.ends)
+        table = self.table.copy()
+        for column, mark, target in ((AHEAD, PROVED_AHEAD, high), (BEHIND, PROVED_BEHIND, low)):
+            proved = wealth[..., column] - losses[target] >= enough
+            table[slots, mark] = np.maximum(table[slots, mark], proved)
+        return replace(self, table=table)
+
+
+def in_parts(votes: Block, known: float = 0.0) -> Iterator[Block]:
+    """Votes from elsewhere in parts, each to be added with bets made before it; `known` votes are counted already.
+
+    A part is as long as one belief is used: bets that stay the same meanwhile are predictable and quick.
+    """
+    begin = 0
+    while begin < len(votes.first):
+        end = begin + 1 + int(REFRESH * (known + begin))
+        yield votes.part(begin, end)
+        begin = end
+
+
+def _pile(values: Floats, places: Ints, more: Floats) -> None:
+    """Add to the values at these places, to each as often as it is named."""
+    if places.ndim:
+        np.add.at(values, places, more)
+    else:
+        values[places] += more
+
+
+def _pick(which: Flags, yes: Floats, no: Floats) -> Floats:
+    """np.where, and quick for a single choice."""
+    return np.where(which, yes, no) if isinstance(which, np.ndarray) else yes if which else no
+
+
+def _side(turned: Any) -> Floats:
+    """-1 where a pair is seen from its other item, else 1."""
+    side: Floats = 1.0 - 2.0 * turned
+    return side
+
+
+def _with_cash(bet: Floats) -> Floats:
+    """Log wealth of accounts that keep a share in cash and bet the rest."""
+    return np.logaddexp(LOG_CASH, LOG_STAKE + bet)
+
+
+def empty_ledger(problem: Problem) -> Ledger:
+    columns = 1 + (BEHIND_EPS if problem.tolerance else PROVED_BEHIND)
+    belief = nothing_known(problem.family, problem.n)
+    return Ledger(problem, np.empty(0, np.int64), np.zeros((0, columns)), np.zeros(problem.n), belief, 0.0, 0.0)

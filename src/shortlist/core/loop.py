@@ -1,0 +1,146 @@
+"""The whole algorithm on one page: ask -> vote -> evidence -> estimate -> stop? -> learn.
+
+A state is a value and a round is a function, so a study is a fold over its votes: the same votes and seed give the
+same state and the same next question. No input or output, no clock, no hidden randomness. What else can happen to a
+state, such as an undo, is in `revisions`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.core.draws import Draws
+from shortlist.core.evidence import Evidence, no_evidence
+from shortlist.core.pairs import Floats, Ints
+from shortlist.core.problem import Problem
+from shortlist.core.sampling.base import SamplingMemory, SamplingRule
+from shortlist.core.stopping.base import StoppingMemory, StoppingRule
+from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.tally import Block, Tally, Vote, one_vote
+from shortlist.errors import NothingToAsk
+
+PATIENCE = 200  # questions to try for a judge who must not see some pairs
+
+
+class State(NamedTuple):
+    """Everything the next step needs."""
+
+    problem: Problem
+    sampling: SamplingRule
+    stopping: StoppingRule
+    seed: int
+    evidence: Evidence
+    verdict: Verdict[int]
+    sampling_memory: SamplingMemory
+    stopping_memory: StoppingMemory
+    checked: int  # votes at the last check
+
+    @property
+    def tally(self) -> Tally:
+        return self.evidence.tally
+
+    @property
+    def theta_hat(self) -> Floats:
+        """The best estimate there is."""
+        return self.evidence.theta
+
+
+def start(problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed: int = 0) -> State:
+    """The state before the first vote."""
+    wants = (sampling.wants | stopping.wants) or frozenset({"mle"})  # something must put the items in order
+    evidence = no_evidence(problem, wants)
+    memory, verdict = stopping.check(stopping.start(problem), problem, evidence)
+    return State(problem, sampling, stopping, seed, evidence, verdict, sampling.start(problem), memory, 0)
+
+
+def ask(state: State, pending: Sequence[int] = (), avoid: frozenset[int] = frozenset()) -> int:
+    """The pair to show next. `pending` are the pairs shown and not answered yet, `avoid` those not to show."""
+    waiting = np.asarray(pending, dtype=np.int64)
+    for attempt in range(PATIENCE if avoid else 1):
+        draws = _ask_draws(state, len(pending), attempt)
+        pair = int(state.sampling.questions(state.sampling_memory, state.evidence, waiting, 1, draws)[0][0])
+        if pair not in avoid:
+            return pair
+        waiting = np.append(waiting, np.full(2 ** min(attempt, 14), pair))  # as if pending more and more often
+    raise NothingToAsk(f"{PATIENCE} tries found no question that this judge may be shown; ask another judge, or later")
+
+
+def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
+    """The pairs the next `size` questions go to, and how many each: for simulations that learn in blocks."""
+    nothing, draws = np.empty(0, dtype=np.int64), _ask_draws(state, 0, 0)
+    return state.sampling.questions(state.sampling_memory, state.evidence, nothing, size, draws)
+
+
+def bet(state: State, first: int, second: int) -> float:
+    """What is bet on the next vote on a pair; to be fixed when it is asked. 0 if nobody bets."""
+    if state.evidence.ledger is None:
+        return 0.0
+    asked = one_vote(Vote(first, second, 0.0))
+    return float(state.evidence.ledger.bets(asked.first, asked.second))
+
+
+def tell(state: State, vote: Vote, pending: Block | None = None) -> State:
+    """The state after one more vote. Once a verdict is reached, later votes do not change it."""
+    if state.verdict.done:
+        return state
+    return _round(state, state.evidence.add(state.problem, vote, pending), 1, pending)
+
+
+def tell_block(state: State, votes: Block, pending: Block | None = None) -> State:
+    """The state after a block of votes, with bets placed now, as if the estimate did not change meanwhile."""
+    if state.verdict.done:
+        return state
+    evidence = state.evidence.add_block(state.problem, state.evidence.place_bets(votes), pending)
+    return _round(state, evidence, round(votes.votes), pending)
+
+
+def _round(state: State, evidence: Evidence, rounds: int, pending: Block | None) -> State:
+    """evidence -> estimate -> stop? -> learn."""
+    state = state._replace(evidence=evidence.estimate(state.problem))
+    votes = round(evidence.tally.votes)
+    if votes >= state.checked * (1 + state.stopping.every) or _used_up(state.problem, votes):
+        state = check_stop(state, pending)
+    return state if state.verdict.done else learn(state, rounds)
+
+
+def check_stop(state: State, pending: Block | None = None) -> State:
+    """The state with the stopping rule's verdict on its votes; a budget that is used up ends a study too."""
+    problem, stopping, votes = state.problem, state.stopping, round(state.tally.votes)
+    memory, verdict = stopping.check(state.stopping_memory, problem, state.evidence, pending)
+    if not verdict.done and _used_up(problem, votes):
+        verdict = stopping.examine(memory, problem, state.evidence, pending)
+        verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
+    elif not verdict.done:
+        verdict = _with_forecast(state, verdict)
+    return state._replace(stopping_memory=memory, verdict=verdict, checked=votes)
+
+
+def learn(state: State, rounds: int, *place: int) -> State:
+    """The state after the sampling rule learned from its evidence; `place` gives other draws to repeated rounds."""
+    draws = Draws((state.seed, round(state.tally.votes), *place))
+    memory = state.sampling.learn(state.sampling_memory, state.problem, state.evidence, rounds, draws)
+    return state if memory is state.sampling_memory else state._replace(sampling_memory=memory)
+
+
+def examine(state: State, pending: Block | None = None) -> Verdict[int]:
+    """All that can be said now, for a person who looks; `check_stop` computes only what stopping needs."""
+    if state.verdict.done:
+        return state.verdict
+    verdict = state.stopping.examine(state.stopping_memory, state.problem, state.evidence, pending)
+    return verdict if verdict.done else _with_forecast(state, verdict)
+
+
+def _used_up(problem: Problem, votes: int) -> bool:
+    return problem.max_votes is not None and votes >= problem.max_votes
+
+
+def _with_forecast(state: State, verdict: Verdict[int]) -> Verdict[int]:
+    """With the votes so far, and the sampling rule's estimate of the votes to go if it has one."""
+    left = state.sampling.votes_left(state.sampling_memory, state.evidence)
+    return verdict.after(round(state.tally.votes), verdict.votes_left if left is None else left)
+
+
+def _ask_draws(state: State, pending: int, attempt: int) -> Draws:
+    return Draws((state.seed, round(state.tally.votes) + pending, attempt + 1))

@@ -1,0 +1,116 @@
+"""Pairs of items and the graphs they make.
+
+A pair (i, j) with i < j has the number it has in the list (0,1), (0,2), ..., (n-2,n-1).
+Knows nothing of votes.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+TINY_GAP = 1e-6  # smaller gaps at the cutoff are ties: the rate of telling them, near gap^2, drowns in rounding
+
+
+def n_pairs(n: int) -> int:
+    """How many pairs n items make."""
+    return n * (n - 1) // 2
+
+
+def pair_number(n: int, i: int, j: int) -> int:
+    """The number of the pair {i, j}, whichever is named first."""
+    i, j = (i, j) if i < j else (j, i)
+    return i * (2 * n - i - 1) // 2 + j - i - 1
+
+
+def pair_numbers(n: int, first: Ints, second: Ints) -> Ints:
+    """`pair_number` for arrays, or for two plain numbers."""
+    if isinstance(first, int):
+        return pair_number(n, first, second)
+    numbers: Ints = _before_rows(n)[np.minimum(first, second)] + np.maximum(first, second)
+    return numbers
+
+
+@lru_cache(maxsize=8)
+def _before_rows(n: int) -> Ints:
+    """What to add to j for the number of the pair (i, j), i < j."""
+    i = np.arange(n)
+    before: Ints = i * (2 * n - i - 1) // 2 - i - 1
+    return before
+
+
+def pair_items(n: int, number: int) -> tuple[int, int]:
+    """First and second item of one pair number, first < second."""
+    back = n * (n - 1) // 2 - 1 - number  # counted from the end, pairs come in rows of 1, 2, 3, ...
+    row = (math.isqrt(8 * back + 1) - 1) // 2
+    return n - 2 - row, n - 1 - (back - row * (row + 1) // 2)
+
+
+def pair_ends(n: int, numbers: Ints) -> tuple[Ints, Ints]:
+    """First and second items, first < second, of pair numbers."""
+    i = np.floor(n - 0.5 - np.sqrt((n - 0.5) ** 2 - 2.0 * numbers)).astype(np.int64)
+    i -= numbers < i * (2 * n - i - 1) // 2  # the square root may be off by one
+    i += numbers >= (i + 1) * (2 * n - i - 2) // 2
+    return i, numbers - i * (2 * n - i - 1) // 2 + i + 1
+
+
+@lru_cache(maxsize=8)
+def all_pairs(n: int) -> tuple[Ints, Ints]:
+    """First and second items of every pair, in the order of their numbers. Read-only."""
+    first, second = (ends.astype(np.int64) for ends in np.triu_indices(n, 1))
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
+def node_sums(places: Ints, values: Floats, size: int) -> Floats:
+    """sums[p] = sum of the values at place p."""
+    return np.bincount(places, values, size).astype(np.float64, copy=False)
+
+
+def net_sums(first: Ints, second: Ints, values: Floats, n: int) -> Floats:
+    """What each item gains if every pair carries its value from `second` to `first`."""
+    return node_sums(first, values, n) - node_sums(second, values, n)
+
+
+def every(flags: Flags) -> bool:
+    """np.all, and quick for a single one."""
+    return bool(flags.all() if flags.ndim else flags)
+
+
+def edge_codes(n: int, first: Ints, second: Ints) -> Ints:
+    """Where the pairs stand in a flattened n x n matrix."""
+    codes: Ints = first * n + second
+    return codes
+
+
+def laplacian(n: int, edges: Ints, weights: Floats) -> Floats:
+    """sum_p weights_p x_p x_p' with x_p = e_first - e_second; `edges` are edge codes, repeated ones add up."""
+    adjacency = node_sums(edges, weights, n * n).reshape(n, n)
+    matrix: Floats = -(adjacency + adjacency.T)
+    matrix.ravel()[:: n + 1] -= matrix.sum(axis=1)
+    return matrix
+
+
+def components(n: int, first: Ints, second: Ints) -> tuple[int, Ints]:
+    """Number of connected components of the graph, and each item's component."""
+    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
+    count, labels = connected_components(graph, directed=False)
+    return int(count), labels.astype(np.int64)
+
+
+def top_k(theta: Floats, k: int) -> Ints:
+    """The k best items by utility, in increasing order of item number; ties go to the lower number."""
+    return np.sort(np.argsort(-theta, kind="stable")[:k]).astype(np.int64)
+
+
+def boundary(theta: Floats, k: int) -> tuple[Ints, Ints]:
+    """The k(n-k) boundary pairs of theta: items inside the top k, and items outside."""
+    order = np.argsort(-theta, kind="stable")
+    inside, outside = np.sort(order[:k]), np.sort(order[k:])
+    return np.repeat(inside, len(outside)), np.tile(outside, len(inside))

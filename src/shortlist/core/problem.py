@@ -1,0 +1,49 @@
+"""What is asked: the best k of n, with error at most delta, under a family on Theta."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shortlist.core.arguments import real, whole
+from shortlist.core.families import BradleyTerry, Family
+from shortlist.core.pairs import components, pair_ends
+from shortlist.errors import BadProblem
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Theta is {sum zero, |theta| <= bound}. A tolerance is in win probability (Gaussian: in units of outcome):
+    an outsider may then be better than a member of the answer by less than it. `max_votes` ends a study early."""
+
+    n: int
+    k: int
+    delta: float
+    family: Family = field(default_factory=BradleyTerry)
+    bound: float = 10.0
+    tolerance: float = 0.0
+    max_votes: int | None = None
+    allowed: tuple[int, ...] | None = None  # numbers of the pairs that may be asked; None is all
+
+    def __post_init__(self) -> None:
+        if whole("the number of items", self.n, 0) < 2:
+            raise BadProblem(f"{self.n} items cannot be compared; give at least two")
+        if whole("k", self.k, 0) not in range(1, self.n):
+            raise BadProblem(f"k is {self.k}; of {self.n} items the wanted number must lie in 1..{self.n - 1}")
+        if not 0 < real("delta", self.delta) < 1:
+            raise BadProblem(f"delta is {self.delta}; the allowed error must lie strictly between 0 and 1")
+        if not 0 < real("bound", self.bound) <= self.family.max_bound:
+            raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {self.family.max_bound:g}]")
+        if not (0 <= real("tolerance", self.tolerance) < self.family.max_tolerance and self.margin < 2 * self.bound):
+            raise BadProblem(
+                f"tolerance is {self.tolerance}; it must lie in [0, {self.family.max_tolerance:g}) "
+                "and within twice the bound"
+            )
+        if self.max_votes is not None:
+            whole("max_votes", self.max_votes, 1)
+        if self.allowed is not None and components(self.n, *pair_ends(self.n, np.array(self.allowed, np.int64)))[0] > 1:
+            raise BadProblem("the allowed pairs do not connect all items, so no top k can ever be proved; allow more")
+
+    @property
+    def margin(self) -> float:
+        """The tolerance as a difference of utilities."""
+        return self.family.margin(self.tolerance)

@@ -1,0 +1,22 @@
+"""Sampling rules: which pair to ask next. One file each; stopping is the stopping rule's business."""
+
+from collections.abc import Callable
+
+from shortlist.core.sampling.base import SamplingRule
+from shortlist.core.sampling.bridge import Bridge
+from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.track_and_stop import TrackAndStop
+from shortlist.core.sampling.uniform import Uniform
+
+PAPERS = ("oracle-tracking", "track-and-stop", "oracle", "online-oracle", "uniform")
+SAMPLING_RULES: dict[str, Callable[[], SamplingRule]] = {
+    "bridge": Bridge,
+    "oracle-tracking": OracleTracking,
+    "track-and-stop": TrackAndStop,
+    "uniform": Uniform,
+}
+
+
+def default_stopping(sampling: SamplingRule | str) -> str:
+    """The name of the stopping rule that a sampling rule goes with unless another is given."""
+    return "glr" if getattr(sampling, "name", sampling) in PAPERS else "edges"

@@ -1,0 +1,89 @@
+"""The default sampling rule: ask for the cheapest proof that the votes so far suggest.
+
+Each comparison of the plan is asked with a chance that grows like the square root of the votes it still needs: in
+proportion to them, cheap comparisons that would correct a wrong order starve; cheapest first wastes votes whenever the
+plan changes.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.core.draws import Draws
+from shortlist.core.evidence import Evidence
+from shortlist.core.pairs import Floats, Ints, node_sums, pair_number
+from shortlist.core.problem import Problem
+from shortlist.core.sampling.plan import Hint, Plan, make_plan, near_tie
+
+POWER = 0.5  # chances grow like this power of the votes needed
+
+
+class BridgeMemory(NamedTuple):
+    """The plan, the number of the belief it was made for, and what is read off it at every vote."""
+
+    plan: Plan | None = None
+    belief: int | None = None
+    ladder: Floats = np.empty(0)  # chances of the plan's pairs, added up
+    votes_left: float | None = None
+
+
+@dataclass(frozen=True)
+class Bridge:
+    name: str = "bridge"
+    wants: frozenset[str] = frozenset({"ledger"})
+
+    def start(self, problem: Problem) -> BridgeMemory:
+        return BridgeMemory()
+
+    def questions(
+        self, memory: BridgeMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
+    ) -> tuple[Ints, Floats]:
+        if memory.plan is None:
+            memory = _remember(evidence, draws)
+        plan = memory.plan
+        assert plan is not None
+        if not len(plan.pairs):
+            return np.array([pair_number(evidence.tally.n, *plan.line)]), np.array([float(size)])
+        if size == 1:
+            ladder = _chances(plan, pending).cumsum() if len(pending) else memory.ladder
+            slot = min(int(ladder.searchsorted(draws.share() * ladder[-1], side="right")), len(ladder) - 1)
+            return plan.pairs[slot : slot + 1], np.array([1.0])
+        chances = _chances(plan, pending)
+        counts = draws.generator().multinomial(size, chances / chances.sum())
+        asked = np.flatnonzero(counts)
+        order = asked[np.argsort(plan.pairs[asked])]
+        return plan.pairs[order], counts[order].astype(np.float64)
+
+    def learn(
+        self, memory: BridgeMemory, problem: Problem, evidence: Evidence, rounds: int, draws: Draws
+    ) -> BridgeMemory:
+        """A new plan for each new belief."""
+        if memory.plan is not None and memory.belief == evidence.kept_ledger.belief.number:
+            return memory
+        return _remember(evidence, draws)
+
+    def hint(self, memory: BridgeMemory, evidence: Evidence) -> Hint | None:
+        """A tolerance that would end a near tie at the cutoff, if there is one."""
+        return None if memory.plan is None else near_tie(evidence.kept_ledger, memory.plan)
+
+    def votes_left(self, memory: BridgeMemory, evidence: Evidence) -> float | None:
+        return memory.votes_left
+
+
+def _remember(evidence: Evidence, draws: Draws) -> BridgeMemory:
+    ledger = evidence.kept_ledger
+    plan = make_plan(ledger, draws.generator())
+    left = None if plan.blocked else float(plan.costs.sum()) / max(ledger.decisive, 1e-3)
+    return BridgeMemory(plan, ledger.belief.number, (plan.costs**POWER).cumsum(), left)
+
+
+def _chances(plan: Plan, pending: Ints) -> Floats:
+    if not len(pending):
+        return plan.costs**POWER
+    order = np.argsort(plan.pairs)
+    slots = np.minimum(np.searchsorted(plan.pairs[order], pending), len(order) - 1)
+    hits = plan.pairs[order][slots] == pending
+    waiting = node_sums(order[slots[hits]], np.ones(int(hits.sum())), len(order))
+    left = np.maximum(plan.costs - waiting, 0.0)
+    return (left if left.any() else plan.costs) ** POWER

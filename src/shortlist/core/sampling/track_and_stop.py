@@ -1,0 +1,82 @@
+"""Track-and-Stop: solve the oracle game at the estimate now and then, and follow its allocation.
+
+D-tracking with forced exploration. Garivier & Kaufmann (2016), Section 3.1, with pairs for arms.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.core.arguments import real
+from shortlist.core.draws import Draws
+from shortlist.core.evidence import Evidence
+from shortlist.core.pairs import Floats, Ints, n_pairs
+from shortlist.core.problem import Problem
+from shortlist.core.sampling.base import deficits, hand_out
+from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
+
+INSIDE = 1.0 - 1e-9  # rounding must not push an estimate on the edge of Theta out of it
+
+
+class TrackAndStopMemory(NamedTuple):
+    """The allocation to follow, and how many votes there were when it was computed."""
+
+    w: Floats
+    solved: float
+
+
+@dataclass(frozen=True)
+class TrackAndStop:
+    """growth: solve the game again when the votes grew by this share. gap: how exactly, as a share of the rate."""
+
+    growth: float = 0.05
+    gap: float = 0.05
+    name: str = "track-and-stop"
+    wants: frozenset[str] = frozenset({"mle"})
+
+    def __post_init__(self) -> None:
+        if not real("growth", self.growth) >= 0:
+            raise BadProblem(f"growth is {self.growth}; the solving interval is a share of the votes, 0 or more")
+        if not real("gap", self.gap) > 0:
+            raise BadProblem(f"gap is {self.gap}; give a positive number, such as 0.05")
+
+    def start(self, problem: Problem) -> TrackAndStopMemory:
+        size = n_pairs(problem.n)
+        return TrackAndStopMemory(np.full(size, 1 / size), 0.0)
+
+    def questions(
+        self, memory: TrackAndStopMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
+    ) -> tuple[Ints, Floats]:
+        """Pairs with fewer than sqrt(t) - P/2 votes first, the least asked first; then where t w - N is largest."""
+        t, pairs = evidence.tally.votes + len(pending) + size - 1, len(memory.w)
+        short = deficits(np.full(pairs, np.sqrt(t) - pairs / 2), evidence.tally, pending)
+        forced = np.ceil(np.maximum(short, 0.0))
+        left = size - int(forced.sum())
+        if left <= 0:
+            return hand_out(short, size)
+        chosen, counts = hand_out(deficits(t * memory.w, evidence.tally, pending) - forced, left)
+        forced[chosen] += counts
+        asked = np.flatnonzero(forced)
+        return asked, forced[asked]
+
+    def learn(
+        self, memory: TrackAndStopMemory, problem: Problem, evidence: Evidence, rounds: int, draws: Draws
+    ) -> TrackAndStopMemory:
+        """The oracle's allocation at the estimate, once every pair was asked; the old one where there is none."""
+        votes = evidence.tally.votes
+        if votes < max(len(memory.w), (1 + self.growth) * memory.solved):
+            return memory
+        from shortlist.core.oracle import solve_oracle  # brings a linear-programming library along
+
+        theta, bound, start = INSIDE * evidence.theta_hat, problem.bound, memory.w if memory.solved else None
+        try:
+            solved = solve_oracle(theta, problem.k, problem.family, bound=bound, rel_gap=self.gap, start=start)
+        except TieAtCutoff:
+            return memory
+        except GapNotReached:
+            return TrackAndStopMemory(memory.w, votes)
+        return TrackAndStopMemory(solved.weights, votes)
+
+    def votes_left(self, memory: TrackAndStopMemory, evidence: Evidence) -> None:
+        return None

@@ -1,0 +1,101 @@
+"""Chains of evidence: whom an item is proved to be ahead of, directly or through others.
+
+An item absorbs v when the accounts of the absorbed items against v, less all that accounts against v have lost,
+reach a level. If no account could win that much against a member of S* from outside (docs/guarantee.md), then what an
+outsider absorbs is outside too.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from shortlist.core.betting import Accounts
+from shortlist.core.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
+from shortlist.core.problem import Problem
+from shortlist.core.tally import Block
+
+
+class Pull(NamedTuple):
+    """Accounts in the form that absorbing needs: gains by (target, source), losses by target."""
+
+    gains: csr_array
+    losses: Floats
+
+    def on(self, absorbed: Flags) -> Floats:
+        """Evidence of each column's absorbed items against every item."""
+        evidence: Floats = self.gains @ absorbed.astype(np.float64) - self.losses[:, None]
+        return evidence
+
+
+def pull(n: int, accounts: Accounts) -> Pull:
+    won = accounts.wealth > 0
+    places = accounts.target[won], accounts.source[won]
+    return Pull(csr_array((accounts.wealth[won], places), shape=(n, n)), accounts.losses(n))
+
+
+def step(pulls: Sequence[tuple[Pull, float]], absorbed: Flags) -> Flags:
+    """Each column with all that it absorbs directly, by any kind of evidence that reaches its own level."""
+    grown = absorbed
+    for evidence, level in pulls:
+        grown = grown | (evidence.on(absorbed) >= level)
+    return grown
+
+
+def absorb(pulls: Sequence[tuple[Pull, float]], absorbed: Flags) -> Flags:
+    """Grow each column until no item can be added."""
+    while True:
+        grown = step(pulls, absorbed)
+        if np.array_equal(grown, absorbed):
+            return grown
+        absorbed = grown
+
+
+def each_alone(n: int, accounts: Accounts, level: float) -> tuple[Pull, float]:
+    """Accounts that count one by one: each that reaches the level is enough alone."""
+    won = accounts.wealth >= level
+    places = accounts.target[won], accounts.source[won]
+    return Pull(csr_array((np.ones(int(won.sum())), places), shape=(n, n)), np.zeros(n)), 1.0
+
+
+def starts(n: int, sources: Ints) -> Flags:
+    """One column per source, holding that item alone."""
+    absorbed = np.zeros((n, len(sources)), dtype=np.bool_)
+    absorbed[sources, np.arange(len(sources))] = True
+    return absorbed
+
+
+ETAS = np.geomspace(0.01, 8.0, 32)
+
+
+def grid_accounts(problem: Problem, block: Block, tolerant: bool = False) -> Accounts:
+    """Accounts of all pairs in the block, seen as the ledger sees them: from the smaller side of the cutoff."""
+    family, n = problem.family, problem.n
+    pairs, slots = np.unique(pair_numbers(n, block.first, block.second), return_inverse=True)
+    turned = (block.first > block.second) != (2 * problem.k > n)
+    outcome = np.where(turned, family.flip(block.outcome), block.outcome)
+    null = -problem.margin if tolerant else 0.0
+    scale = 0.5 * family.variance_bound**-0.5  # 1 for Bradley-Terry, in units of sigma for Gaussian votes
+    ahead, behind = (
+        _average([
+            node_sums(slots, block.counts * family.log_factor(null + scale * eta, null, seen), len(pairs))
+            for eta in ETAS
+        ])
+        for seen in (outcome, family.flip(outcome))
+    )  # fmt: skip
+    first, second = pair_ends(n, pairs)
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    return Accounts(*ends, np.concatenate([ahead, behind]))
+
+
+def _average(log_wealth: list[Floats]) -> Floats:
+    average: Floats = np.logaddexp.reduce(np.stack(log_wealth), axis=0) - math.log(len(log_wealth))
+    return average
+
+
+def grid_level(problem: Problem, delta: float) -> float:
+    """What one account must reach: log(k(n-k)/delta), with a tolerance log(n(n-1)/delta) for accounts of two kinds."""
+    n, k = problem.n, problem.k
+    return math.log((n * (n - 1) if problem.tolerance else k * (n - k)) / delta)

@@ -1,0 +1,187 @@
+"""Our stopping rule: bets on direct comparisons that would be won too often only if the answer were right.
+
+Proved: error at most delta for any sampling rule, if there is a set S* of k items that no outsider is expected to beat.
+No Bradley-Terry, no transitivity. Level log(k/delta), or log(2n/delta) with a tolerance, which needs strong
+stochastic transitivity. Theorems and proofs: docs/guarantee.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.core.betting import Accounts, Ledger, empty_ledger, in_parts
+from shortlist.core.evidence import Evidence
+from shortlist.core.pairs import Flags, top_k
+from shortlist.core.problem import Problem
+from shortlist.core.stopping.chains import Pull, absorb, each_alone, grid_accounts, grid_level, pull, starts, step
+from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.tally import Block
+
+REPORT = 0.05  # report again who is proved in or out, and the bound, when the votes grew by this share
+BETS_SHARE = 0.5  # of a file's votes; the rest of the stake is on the grid, which does not mind how a file is sorted
+LEAST_LOG = -500.0  # smaller error bounds than its exponential are not told apart
+GUARANTEE = (
+    "this answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on average "
+    "(edge theorem)"
+)
+TOLERANT = (
+    "with error probability at most {delta:g} no outsider {beats}, under strong stochastic transitivity "
+    "(edge theorem with tolerance)"
+)
+
+
+def certify_votes(problem: Problem, votes: Block, counted: bool) -> tuple[Verdict[int], Ledger]:
+    """What votes prove in the order given. `counted` votes have no order: only the grid counts for them."""
+    ledger = empty_ledger(problem)
+    for part in [votes] if counted else in_parts(votes):
+        ledger = ledger.add(part._replace(bets=np.zeros(len(part.first))) if counted else ledger.place_bets(part))
+    kinds = (False, True) if problem.tolerance else (False,)
+    grids = [grid_accounts(problem, votes, tolerant) for tolerant in kinds]
+    chains = _Chains(problem, ledger.refresh(), grids, 0.0 if counted else BETS_SHARE)
+    return chains.verdict(round(ledger.votes), _open(problem)), chains.ledger
+
+
+class EdgesMemory(NamedTuple):
+    """The last report, and how many votes it had."""
+
+    verdict: Verdict[int]
+    reported: float
+
+
+@dataclass(frozen=True)
+class Edges:
+    """every: check again when votes grew by this share."""
+
+    every: float = 0.0
+    name: str = "edges"
+    wants: frozenset[str] = frozenset({"ledger"})
+
+    def any_order(self, problem: Problem) -> bool:
+        """Answers may count as they come, because pending questions count as lost. A measured loss has no limit."""
+        return not problem.family.is_measured
+
+    def start(self, problem: Problem) -> EdgesMemory:
+        return EdgesMemory(_open(problem), 0.0)
+
+    def check(
+        self, memory: EdgesMemory, problem: Problem, evidence: Evidence, pending: Block | None = None
+    ) -> tuple[EdgesMemory, Verdict[int]]:
+        ledger, votes = evidence.kept_ledger, round(evidence.kept_ledger.votes)
+        enough = _may_be_enough(problem, ledger)  # pending questions can only take away from it
+        if not enough and ledger.votes < (1 + REPORT) * memory.reported and ledger.votes > 1:
+            return memory, memory.verdict  # the loop counts the votes
+        if pending is not None:
+            ledger = ledger.doubting(pending)
+        if enough and _may_be_enough(problem, ledger):
+            chains = _Chains(problem, ledger)
+            if chains.decide(problem.delta):
+                verdict = chains.verdict(votes, memory.verdict)
+                return EdgesMemory(verdict, ledger.votes), verdict
+        if ledger.votes < (1 + REPORT) * memory.reported and ledger.votes > 1:
+            return memory, memory.verdict  # the loop counts the votes
+        verdict = _Chains(problem, ledger).verdict(votes, memory.verdict)
+        return EdgesMemory(verdict, ledger.votes), verdict
+
+    def examine(
+        self, memory: EdgesMemory, problem: Problem, evidence: Evidence, pending: Block | None = None
+    ) -> Verdict[int]:
+        ledger = evidence.kept_ledger if pending is None else evidence.kept_ledger.doubting(pending)
+        return _Chains(problem, ledger).verdict(round(ledger.votes), memory.verdict)
+
+
+def _may_be_enough(problem: Problem, ledger: Ledger) -> bool:
+    """A cheap condition that every stop meets: all but k items have enough evidence against them."""
+    if problem.tolerance:
+        return ledger.votes > 0
+    full = ledger.inflow >= ledger.level(problem.delta)
+    full[ledger.proved.target] = True
+    return int(np.count_nonzero(full)) >= problem.n - ledger.k
+
+
+class _Chains:
+    """Whom the items that look best absorb, at any level."""
+
+    def __init__(self, problem: Problem, ledger: Ledger, grids: Sequence[Accounts] = (), share: float = 1.0) -> None:
+        """`share` of the stake is on the ledger's bets, the rest on the grids: plain and, if wanted, tolerant."""
+        self.problem, self.ledger, self.grids, self.share = problem, ledger, grids, share
+        self.top = top_k(ledger.belief.theta, ledger.k)  # on the ledger's side
+        self.inside = np.zeros(problem.n, dtype=np.bool_)
+        self.inside[self.top] = True
+        self.plain: Pull = pull(problem.n, ledger.accounts())
+        self.tolerant = pull(problem.n, ledger.accounts(tolerant=True)) if problem.tolerance else None
+
+    def absorbed(self, delta: float) -> Flags:
+        """A column for each of the top: all that it is proved not to be worse than, with error at most delta."""
+        plain = self._pulls(self.plain, 0, delta)
+        if delta * self.share >= self.problem.delta:
+            plain.append(each_alone(self.problem.n, self.ledger.proved, 1.0))
+        reached = absorb(plain, starts(self.problem.n, self.top))
+        if self.tolerant is None:
+            return reached
+        return absorb(plain, step(self._pulls(self.tolerant, 1, delta), reached))
+
+    def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[Pull, float]]:
+        pulls = [(bets, self.ledger.level(delta * self.share))] if self.share else []
+        if self.grids:
+            pulls.append(
+                each_alone(self.problem.n, self.grids[kind], grid_level(self.problem, delta * (1 - self.share)))
+            )
+        return pulls
+
+    def decide(self, delta: float) -> bool:
+        """Does every item of the top absorb every item outside?"""
+        return bool(self.absorbed(delta)[~self.inside].all())
+
+    def error_bound(self) -> float:
+        """The smallest delta that decides, to a relative 1e-3, rounded up; 1 if there is none."""
+        if not self.decide(1.0):
+            return 1.0
+        high, low = 0.0, -1.0
+        while low > LEAST_LOG and self.decide(math.exp(low)):
+            high, low = low, 2 * low
+        while high - low > 1e-3:
+            middle = 0.5 * (high + low)
+            high, low = (middle, low) if self.decide(math.exp(middle)) else (high, middle)
+        return math.exp(high)
+
+    def verdict(self, votes: int, last: Verdict[int]) -> Verdict[int]:
+        problem, ledger = self.problem, self.ledger
+        bound = self.error_bound()
+        if self.decide(problem.delta):
+            bound = min(bound, problem.delta)  # which rounding must not hide
+        top = tuple(np.flatnonzero(self.inside != ledger.flipped).tolist())
+        if top == last.top:
+            bound = min(bound, last.error_bound)  # what was proved once stays proved, with the same probability
+        done = bound <= problem.delta
+        sure_in, sure_out = self._certain(problem.delta)
+        sure_in, sure_out = sure_in | set(last.certainly_in), sure_out | set(last.certainly_out)
+        undecided = tuple(i for i in range(problem.n) if i not in sure_in and i not in sure_out)
+        return Verdict(
+            done, "certified" if done else None, top, bound, tuple(sorted(sure_in)), tuple(sorted(sure_out)),
+            undecided, votes, 0.0 if done else last.votes_left, guarantee(problem),
+        )  # fmt: skip
+
+    def _certain(self, delta: float) -> tuple[set[int], set[int]]:
+        """Certainly in: absorbs n-k others. Certainly out: absorbed by k others. Within a tolerance nobody is."""
+        if self.problem.tolerance:
+            return set(), set()
+        absorbed, n, k = self.absorbed(delta), self.problem.n, self.ledger.k
+        best = set(self.top[absorbed.sum(axis=0) - 1 >= n - k].tolist())
+        rest = set(np.flatnonzero((absorbed.sum(axis=1) >= k) & ~self.inside).tolist())
+        return (rest, best) if self.ledger.flipped else (best, rest)
+
+
+def guarantee(problem: Problem) -> str:
+    form = TOLERANT if problem.tolerance else GUARANTEE
+    measured = problem.family.is_measured
+    beats = f"beats a member {'by more than' if measured else 'with more than 0.5 +'} {problem.tolerance:g}"
+    noise = "" if not measured else ", for normal noise of the given sigma or less"
+    return form.format(delta=problem.delta, k=problem.k, beats=beats) + noise
+
+
+def _open(problem: Problem) -> Verdict[int]:
+    everyone = tuple(range(problem.n))
+    return Verdict(False, None, everyone[: problem.k], 1.0, (), (), everyone, 0, None, guarantee(problem))

@@ -1,1 +1,0 @@
-"""Vote files in and out; worlds by name or from files."""

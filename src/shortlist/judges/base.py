@@ -1,0 +1,175 @@
+"""What a judge is: an object that is opened for a run and then answers calls.
+
+A judge that cannot answer raises JudgeUnclear (asked again, then skipped), JudgeUnavailable (asked again after a wait,
+then the run stops), or JudgeFailed or BadInput (the run stops at once).
+"""
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+from shortlist.errors import BadJudge
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something to compare the items on, such as a prompt. A changed text needs a new id."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to a judge: is `first` better than `second`, on this case? `first` is shown first."""
+
+    id: int  # of the question
+    first: str
+    second: str
+    first_text: str | None = None  # what the item is, or its answer to the case
+    second_text: str | None = None
+    case: Case | None = None
+    turned: bool = False  # the second of two calls about one question, with the sides swapped
+
+    @property
+    def key(self) -> str:
+        """A key that no other call of the study has."""
+        return f"{self.id}-turned" if self.turned else str(self.id)
+
+    def __str__(self) -> str:
+        return f"{self.first!r} against {self.second!r}" + (f" on case {self.case.id!r}" if self.case else "")
+
+
+@dataclass(frozen=True)
+class Skip:
+    """An answer that is not a vote, and the reason."""
+
+    reason: str
+
+
+class Tokens(NamedTuple):
+    """The tokens that a language model read and wrote."""
+
+    prompt: int = 0
+    completion: int = 0
+
+
+NO_TOKENS = Tokens()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A judge's answer, and what it cost.
+
+    `answer` is the better item's name, "first", "second", "tie", a number as seen from the item shown first, or a
+    Skip.
+    """
+
+    answer: Any
+    tokens: Tokens = NO_TOKENS
+
+
+Ask = Callable[[Call], Awaitable[Reply]]
+
+
+class Judge(Protocol):
+    """A way of answering. Answers are cached under `name`, so a judge with other settings needs another name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def max_parallel(self) -> int | None:
+        """How many calls it can take at the same time; None for any number."""
+        ...
+
+    def open(self) -> AbstractAsyncContextManager[Ask]:
+        """Open connections and processes for one run. A cancelled call must leave nothing behind."""
+        ...
+
+
+T = TypeVar("T")
+Ended = tuple[T | None, BaseException | None]  # a future refuses some exceptions, such as StopIteration
+
+
+@dataclass(frozen=True)
+class CallableJudge:
+    """`function(first, second)`, `function(first, second, case)` with cases, or `function(call)` with `takes_call`.
+
+    The function returns what `Reply.answer` may be, or a Reply. A plain function runs in a thread. Python cannot stop
+    a thread, so a function that exceeds its time limit keeps running in the background.
+    """
+
+    function: Callable[..., Any]
+    name: str = ""
+    takes_call: bool = False
+    max_parallel: int | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise BadJudge(f"{self.function!r} is not a judge; give a function or one of this package's judges")
+        if not self.name:
+            name = getattr(self.function, "__name__", None) or type(self.function).__name__
+            object.__setattr__(self, "name", str(name))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Ask]:
+        called = getattr(self.function, "__call__", None)  # noqa: B004
+        is_async = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+        yield partial(self._ask, self.function if is_async else partial(in_thread, self.function))
+
+    def check(self, with_case: bool) -> None:
+        """Raise BadJudge unless the function takes the arguments it will be given."""
+        try:
+            signature = inspect.signature(self.function)
+        except (TypeError, ValueError):  # some builtins have none
+            return
+        wanted = ["call"] if self.takes_call else ["first", "second", "case"][: 2 + with_case]
+        try:
+            signature.bind(*wanted)
+        except TypeError:
+            raise BadJudge(f"judge {self.name} cannot be called with ({', '.join(wanted)})") from None
+
+    async def _ask(self, function: Callable[..., Any], call: Call) -> Reply:
+        arguments = (call,) if self.takes_call else (call.first, call.second, call.case)[: 3 if call.case else 2]
+        answer = await function(*arguments)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return answer if isinstance(answer, Reply) else Reply(answer)
+
+
+def as_judge(judge: Judge | Callable[..., Any]) -> Judge:
+    """A judge, given as one or as a function."""
+    if all(hasattr(judge, member) for member in ("name", "max_parallel", "open")):
+        return cast(Judge, judge)
+    return CallableJudge(cast(Callable[..., Any], judge))
+
+
+async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """Run the function in a thread of its own and return its result. A pool would fill up with hung calls."""
+    value, failure = await asyncio.wrap_future(start_thread(function, *arguments))
+    if failure is not None:
+        raise failure
+    return cast(T, value)
+
+
+def start_thread(function: Callable[..., T], *arguments: Any) -> Future[Ended[T]]:
+    """Start the function in a thread of its own, with the caller's context variables."""
+    ended: Future[Ended[T]] = Future()
+    ended.set_running_or_notify_cancel()  # from here on nobody can cancel it
+
+    def work() -> None:
+        try:
+            end: Ended[T] = function(*arguments), None
+        except BaseException as reason:
+            end = None, reason
+        ended.set_result(end)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(work,), name="shortlist-judge", daemon=True).start()
+    return ended

@@ -1,0 +1,235 @@
+"""Let a judge answer a study: `run_study`, `arun_study` for async code, and `find_top` to do everything in one call.
+
+Calls are made in another thread (`calls.py`); the study and the answer cache are used only in the caller's thread. An
+answer is told as soon as it arrives. When a run is interrupted, the answers that have arrived are told first. The
+question that failed is skipped. Other pending questions stay pending, and the next run of the same judge answers them
+first. They are not skipped, because a judge who is slow before saying "worse" would then have its losses forgotten.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Any, Literal, get_args
+
+from shortlist.core.arguments import whole
+from shortlist.core.stopping.verdict import Verdict
+from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, StudyDone
+from shortlist.judges.answer_cache import AnswerCache, StudyCache
+from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
+from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
+from shortlist.judges.cases import Contents, case_of, check_cases, check_contents
+from shortlist.judges.pending import PendingCalls
+from shortlist.judges.run_lease import RunLease
+from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
+from shortlist.study.create import create_study
+from shortlist.study.questions import Question
+from shortlist.study.study import Study
+
+Position = Literal["random", "both"]
+GRACE = 5.0  # seconds that calls under way have to end after the judge has failed
+HEARTBEAT = 1.0  # seconds to wait for an answer before the lease and the stop event are checked again
+SKIPS_IN_A_ROW = 20  # or twice the workers: then the judge is useless
+FEW_CASES = 30
+
+
+def run_study(
+    study: Study,
+    judge: Judge | Callable[..., Any],
+    *,
+    workers: int = 8,
+    cases: Iterable[Case | str] | None = None,
+    contents: Contents | None = None,
+    position: Position = "random",
+    cache: AnswerCache | None = None,
+    retries: int = 3,
+    time_limit: float | None = 300.0,
+    backoff: Backoff = Backoff(),
+    resume: bool = True,
+    max_calls: int | None = None,
+    progress: Progress | None = None,
+    warn: Warn | None = None,
+    stop: threading.Event | None = None,
+) -> StudyRun:
+    """Ask the judge until the answer is proved or the budget is used, with `workers` questions at a time.
+
+    cases: what the items are compared on; each question draws one at random, with replacement.
+    contents: what to show for an item: texts by item, texts by item and case id, or a function (item, case).
+    position: "random" lets a fair coin decide which item is shown first. "both" asks each question in both orders and
+        tells the mean as one vote: both answers come from one judge about one case, so two votes would count one
+        opinion twice. A judge who only looks at positions then ties every question.
+    cache: where answers are cached; by default in the study's storage.
+    retries, time_limit, backoff: for one call, with the limit in seconds. A call that stays unclear or too slow is
+        skipped.
+    resume: first answer the questions that an earlier run with this judge left pending, unless it is still running.
+    max_calls: ask no new questions after this many calls; pending questions may need some more.
+    progress: called with the run so far after every vote and skip.
+    warn: called with each warning; by default they are logged.
+    stop: set this event from another thread to end the run early, as Ctrl-C does.
+
+    Raises JudgeFailed if the judge fails. The study keeps every answer until then.
+    """
+    if position not in get_args(Position):
+        raise BadJudge(f"position is {position!r}; choose one of {', '.join(get_args(Position))}")
+    judge, policy = as_judge(judge), RetryPolicy(retries, time_limit, backoff)
+    listed = None if cases is None else check_cases(cases)
+    if contents is not None:
+        check_contents(contents, study.items)
+    if isinstance(judge, CallableJudge):
+        judge.check(with_case=listed is not None)
+    log = RunLog(study, judge.name, progress, warn)
+    if listed is not None and len(listed) < FEW_CASES:
+        log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
+    known = None if listed is None else {case.id: case for case in listed}
+    kept = StudyCache(study) if cache is None else cache
+    pending = PendingCalls(study, judge.name, known, 1 + (position == "both"), kept, log)
+    at_a_time = min(whole("workers", workers, 1), judge.max_parallel or workers)
+    if max_calls is not None:
+        whole("max_calls", max_calls, 1)
+    with DeferredInterrupt() as interrupt, RunLease(study) as lease:
+        left = deque(lease.take_over(judge.name) if resume else ())
+        for question in left:
+            case_of(question, study.seed, known)  # raises if its case was not given
+        with CallPool(judge, policy, contents, log.costs) as pool:
+            interrupt.on_signal = pool.wake
+            parts = study, judge.name, tuple(known or ()), interrupt, lease, pool, pending, log
+            _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
+    return log.so_far()
+
+
+async def arun_study(study: Study, judge: Judge | Callable[..., Any], **options: Any) -> StudyRun:
+    """`run_study` for async code such as a notebook: the event loop stays free. Options as in `run_study`.
+
+    The run works in a thread of its own, which also calls `progress` and `warn`. Do not use the study until the run has
+    ended. If the task is cancelled, the run stops as it does at Ctrl-C: answers that have arrived are told, and
+    `run_study` or `arun_study` can resume it.
+
+    >>> run = await shortlist.arun_study(study, judge)  # doctest: +SKIP
+    """
+    stop = threading.Event()
+    ended = start_thread(partial(run_study, study, judge, stop=stop, **options))
+    try:
+        run, failure = await asyncio.wrap_future(ended)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([asyncio.wrap_future(ended)])
+        raise
+    if run is None:
+        assert failure is not None
+        raise failure
+    return run
+
+
+def find_top(
+    items: Sequence[str],
+    k: int,
+    judge: Judge | Callable[..., Any],
+    delta: float = 0.05,
+    *,
+    workers: int = 1,
+    retries: int = 0,
+    **options: Any,
+) -> Verdict[str]:
+    """Ask `judge(first, second)` until the best k items are proved; options as in `create_study`.
+
+    The judge returns the better item's name, "tie", or a number as seen from the first item. It may be async, or any
+    judge that `run_study` takes. `workers` questions are asked at a time. If the judge fails after that many retries,
+    JudgeFailed.study has all answers until then.
+    """
+    whole("workers", workers, 1)
+    study = create_study(items, k, delta, **options)
+    return run_study(study, judge, workers=workers, retries=retries, time_limit=None).verdict
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The loop: ask, wait, tell."""
+
+    study: Study
+    judge: str
+    cases: Sequence[str]
+    interrupt: DeferredInterrupt
+    lease: RunLease
+    pool: CallPool
+    pending: PendingCalls
+    log: RunLog
+    workers: int
+    max_calls: int | None
+    resume: bool
+    stop: threading.Event
+    left: deque[Question]  # by earlier runs
+
+    def run(self) -> None:
+        try:
+            self._loop()
+        except JudgeFailed as failure:
+            self._tell_arrived(GRACE)
+            failure.study, failure.run = self.study, self.log.so_far()
+            raise
+        finally:
+            self._tell_arrived(0.0)
+            self.pending.finish()
+
+    def _loop(self) -> None:
+        while not (self.study.verdict.done or self.stop.is_set()):
+            self.interrupt.check()
+            if self.lease.renew() and self.resume:
+                self.left.extend(self.lease.take_over(self.judge))
+            question = self._next_question() if self.pool.arrived.empty() else None
+            if question is not None:
+                calls = self.pending.take(question)
+            elif not self.pending.questions:
+                break
+            else:
+                calls = self._receive(self.pool.next(HEARTBEAT))
+            for call in calls:
+                self.pool.put(call)
+
+    def _next_question(self) -> Question | None:
+        if len(self.pending.questions) >= self.workers:
+            return None
+        if self.max_calls is not None and self.pool.calls >= self.max_calls:
+            self._warn_at_end(f"stopped after {self.max_calls:,} calls (max_calls) without a proof; resume with more")
+            return None
+        if self.left:
+            return self.left.popleft()
+        try:
+            return self.study.ask(judge=self.judge, cases=self.cases, run=self.lease.id)
+        except NothingToAsk as reason:
+            self._warn_at_end(f"stopped without a proof: {reason}")
+            return None
+        except StudyDone:  # by somebody else's vote
+            return None
+
+    def _warn_at_end(self, warning: str) -> None:
+        if not self.pending.questions:
+            self.log.warn(warning)
+
+    def _receive(self, arrival: Arrival | None) -> list[Call]:
+        if arrival is None:
+            self.pool.check()
+            return []
+        call, result = arrival
+        if isinstance(result, Exception):
+            self.pending.skip(call, str(result))
+            raise result
+        calls = self.pending.answer(call, result.answer)
+        skips = self.pending.skips_in_a_row
+        if skips >= max(SKIPS_IN_A_ROW, 2 * self.workers):
+            last = list(self.log.skipped.values())[-1]
+            raise JudgeFailed(f"the last {skips} questions were all skipped, last because: {last}")
+        return calls
+
+    def _tell_arrived(self, wait: float) -> None:
+        """Tell the answers that have arrived or arrive within that many seconds; make no more calls."""
+        until = monotonic() + wait
+        while self.pool.under_way:
+            arrival = self.pool.next(until - monotonic())
+            if arrival is None:
+                break
+            with suppress(JudgeFailed):  # one failure is being reported already
+                self._receive(arrival)

@@ -1,0 +1,1 @@
+"""Simulated studies in known worlds."""

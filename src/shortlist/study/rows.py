@@ -1,0 +1,180 @@
+"""The one table of a study: a row for every question asked and every vote imported, with what became of it.
+
+Whatever shows or counts votes reads this table: `study.votes`, `status`, exports, reports, the dashboard, the checks.
+It is folded from the events, event by event, so that it is always in step with them.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, Protocol, get_args
+
+from shortlist.core.stopping.verdict import Verdict, html_table
+from shortlist.errors import NotInstalled
+from shortlist.study.events import (
+    Asked,
+    Entry,
+    Imported,
+    Late,
+    Paused,
+    Skipped,
+    TakenOver,
+    Told,
+    Withdrawn,
+)
+
+Status = Literal["counted", "pending", "skipped", "late", "undone", "voided"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+class Row(NamedTuple):
+    """One question or one imported vote. `outcome` is seen from `first`, which was shown first."""
+
+    question: int | None  # None for an imported vote
+    first: str
+    second: str
+    outcome: float | None  # None while pending, and if skipped
+    judge: str | None
+    case: str | None
+    unit: str | None  # what makes votes dependent on each other; None: each vote is a unit of its own
+    bet: float | None  # None for an imported vote: its bet is fixed when the import is folded
+    asked_at: float | None  # seconds since 1970
+    closed_at: float | None
+    status: Status
+    reason: str = ""  # of a skip
+    source: str = ""  # of an import
+    answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
+
+    @property
+    def is_vote(self) -> bool:
+        """Does it have an outcome, whether it counts or not?"""
+        return self.outcome is not None
+
+
+class RowTable:
+    """The rows after the events read so far. `read` is the number of the next event."""
+
+    def __init__(self, items: Sequence[str]) -> None:
+        self.items = items
+        self.rows: list[Row] = []
+        self.read = 0
+        self._place: dict[int, int] = {}  # of a question
+        self._of_judge: dict[str, list[int]] = {}
+        self._counts: Counter[Status] = Counter()
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many rows have each status."""
+        return {status: self._counts[status] for status in STATUSES}
+
+    def of_question(self, question: int) -> Row:
+        return self.rows[self._place[question]]
+
+    def of_judge(self, judge: str) -> list[Row]:
+        return [self.rows[place] for place in self._of_judge.get(judge, ())]
+
+    def fold(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            FOLDS[type(entry.event)](self, entry.event, entry)
+            self.read = entry.number + 1
+
+    def _asked(self, event: Asked, entry: Entry) -> None:
+        self._place[event.question] = len(self.rows)
+        first, second = self.items[event.first], self.items[event.second]
+        self._append(
+            Row(
+                event.question, first, second, None, event.judge, event.case, None, event.bet, entry.at, None, "pending"
+            )
+        )
+
+    def _told(self, event: Told, entry: Entry) -> None:
+        self._change(
+            self._place[event.question],
+            outcome=event.outcome, closed_at=entry.at, status="counted", answered=entry.number,
+        )  # fmt: skip
+
+    def _skipped(self, event: Skipped, entry: Entry) -> None:
+        self._change(self._place[event.question], closed_at=entry.at, status="skipped", reason=event.reason)
+
+    def _late(self, event: Late, entry: Entry) -> None:
+        place = self._place[event.question]
+        self._change(place, outcome=event.outcome, status="late", answered=entry.number)
+
+    def _withdrawn(self, event: Withdrawn, entry: Entry) -> None:
+        if event.judge is None:
+            for vote in event.votes:
+                assert vote.question is not None  # an imported vote can only be voided with its judge
+                self._change(self._place[vote.question], status="undone")
+            return
+        for place in self._of_judge.get(event.judge, ()):
+            if self.rows[place].status == "counted":
+                self._change(place, status="voided")
+
+    def _imported(self, event: Imported, entry: Entry) -> None:
+        names = ([self.items[i] for i in side] for side in (event.first, event.second))
+        for first, second, outcome, judge in zip(*names, event.outcome, event.judge, strict=True):
+            self._append(
+                Row(
+                    None, first, second, outcome, judge, None, None, None, None, entry.at, "counted",
+                    source=event.source, answered=entry.number,
+                )
+            )  # fmt: skip
+
+    def _nothing(self, event: TakenOver | Paused, entry: Entry) -> None:
+        """The event says nothing about votes."""
+
+    def _append(self, row: Row) -> None:
+        if row.judge is not None:
+            self._of_judge.setdefault(row.judge, []).append(len(self.rows))
+        self.rows.append(row)
+        self._counts[row.status] += 1
+
+    def _change(self, place: int, **changes: Any) -> None:
+        self._counts[self.rows[place].status] -= 1
+        self.rows[place] = self.rows[place]._replace(**changes)
+        self._counts[self.rows[place].status] += 1
+
+
+FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
+    Asked: RowTable._asked, TakenOver: RowTable._nothing, Told: RowTable._told, Skipped: RowTable._skipped,
+    Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
+}  # fmt: skip
+
+
+def counted(rows: Iterable[Row]) -> list[Row]:
+    """The votes that count, in the order they came in."""
+    return sorted((row for row in rows if row.status == "counted"), key=lambda row: row.answered)
+
+
+def as_frame(rows: Sequence[Row]) -> Any:
+    """The rows as a pandas DataFrame."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise NotInstalled("a data frame", "pandas", "frames") from None
+    return pandas.DataFrame.from_records(rows, columns=Row._fields)
+
+
+class Shown(Protocol):
+    """What is shown of a study."""
+
+    items: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict[str]: ...
+    @property
+    def utilities(self) -> dict[str, float]: ...
+    @property
+    def rows(self) -> Sequence[Row]: ...
+
+
+def study_html(study: Shown) -> str:
+    """The verdict and the items, the answer first and each side best first."""
+    verdict, utilities = study.verdict, study.utilities
+    votes = Counter(item for row in counted(study.rows) for item in (row.first, row.second))
+    items = sorted(study.items, key=lambda item: (item not in verdict.top, -utilities[item]))
+    rows = [
+        (str(rank), item, f"{utilities[item]:+.2f}", f"{votes[item]:,}", verdict.status(item))
+        for rank, item in enumerate(items, 1)
+    ]
+    return html_table(verdict, ("rank", "item", "rating", "votes", "status"), rows)

@@ -1,0 +1,252 @@
+"""Where a study is: the fold of its events. A state is a value and `apply` is pure, so every process that has read the
+same events has the same state, bit for bit, and would ask the same question next.
+
+Answers may come in any order, and how long one takes must not bias the verdict. The `edges` stopping rule takes every
+answer as it comes and counts a pending question as lost by both items. Other stopping rules need the votes in the order
+asked: then `settled` has folded every question up to the oldest pending one, and it alone decides; `ahead` also has the
+answers that came early, and only chooses what to ask next.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import islice
+from typing import Any, NamedTuple
+
+from shortlist.core import loop, revisions
+from shortlist.core.betting import in_parts
+from shortlist.core.draws import draw_number
+from shortlist.core.evidence import pending_questions as as_pending
+from shortlist.core.linalg import one_thread
+from shortlist.core.pairs import pair_items, pair_number
+from shortlist.core.tally import Block, Vote
+from shortlist.errors import NothingToAsk
+from shortlist.study.bound_history import START, BoundHistory, extended
+from shortlist.study.events import (
+    VOIDED,
+    Asked,
+    CountedVote,
+    Event,
+    Imported,
+    Late,
+    Paused,
+    Skipped,
+    TakenOver,
+    Told,
+    Withdrawn,
+)
+
+
+class Unsettled(NamedTuple):
+    """A question that is not settled yet, with its answer if it has one."""
+
+    asked: Asked
+    outcome: float | None = None
+    closed: bool = False
+
+
+class StudyState(NamedTuple):
+    """`unsettled` are the pending questions and, where the order matters, all younger ones."""
+
+    settled: loop.State
+    ahead: loop.State
+    unsettled: dict[int, Unsettled]
+    n_asked: int = 0
+    skipped: tuple[int, ...] = ()  # pairs, which count as asked
+    voided: frozenset[str] = frozenset()
+    paused: bool = False
+    bound_history: BoundHistory = START
+
+    @property
+    def any_order(self) -> bool:
+        return self.ahead.stopping.any_order(self.ahead.problem)
+
+    @property
+    def pending(self) -> list[Asked]:
+        """Questions without an answer, oldest first."""
+        return [question.asked for question in self.unsettled.values() if not question.closed]
+
+    def is_pending(self, question: int) -> bool:
+        found = self.unsettled.get(question)
+        return found is not None and not found.closed
+
+
+def empty_state(start: loop.State) -> StudyState:
+    return StudyState(start, start, {})
+
+
+def next_question(
+    state: StudyState, judge: str | None, avoid: frozenset[int], lease: float | None, pair: int | None = None
+) -> Asked:
+    """The question to ask now, about the pair if one is given. Raises NothingToAsk when pending questions use up the
+    vote budget."""
+    ahead, problem, pending = state.ahead, state.ahead.problem, state.pending
+    if problem.max_votes is not None and len(pending) + round(ahead.tally.votes) >= problem.max_votes:
+        raise NothingToAsk(
+            f"all {problem.max_votes} votes of the budget are asked for; answer or skip the pending questions"
+        )
+    asked = [pair_number(problem.n, question.first, question.second) for question in pending]
+    i, j = pair_items(problem.n, loop.ask(ahead, [*asked, *state.skipped], avoid) if pair is None else pair)
+    if draw_number(2, "side", ahead.seed, state.n_asked):
+        i, j = j, i
+    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, None, lease)
+
+
+def apply_all(state: StudyState, events: Iterable[Event]) -> StudyState:
+    for event in events:
+        state = apply(event, state)
+    return state
+
+
+def apply(event: Event, state: StudyState) -> StudyState:
+    """The state after one more event."""
+    return FOLDS[type(event)](event, state)
+
+
+def _asked(event: Asked, state: StudyState) -> StudyState:
+    unsettled = {**state.unsettled, event.question: Unsettled(event)}
+    return state._replace(unsettled=unsettled, n_asked=event.question + 1)
+
+
+def _taken_over(event: TakenOver, state: StudyState) -> StudyState:
+    question = state.unsettled[event.question]
+    taken = question._replace(asked=question.asked._replace(run=event.run))
+    return state._replace(unsettled={**state.unsettled, event.question: taken})
+
+
+def _told(event: Told, state: StudyState) -> StudyState:
+    return _close(state, Unsettled(state.unsettled[event.question].asked, event.outcome, True))
+
+
+def _skipped(event: Skipped, state: StudyState) -> StudyState:
+    asked = state.unsettled[event.question].asked
+    if event.reason == VOIDED and state.any_order:
+        state = _lose(state, asked)
+    closed = _close(state, Unsettled(asked, None, True))
+    return closed._replace(skipped=(*state.skipped, pair_number(state.ahead.problem.n, asked.first, asked.second)))
+
+
+def _lose(state: StudyState, asked: Asked) -> StudyState:
+    """A question of a voided judge counts as lost for good: its answer might have come, had it been another."""
+    lost = revisions.lose(state.ahead, [Vote(asked.first, asked.second, 0.0, asked.bet)])
+    return state._replace(settled=lost, ahead=lost)
+
+
+def _unchanged(event: Late, state: StudyState) -> StudyState:
+    return state
+
+
+def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
+    if event.judge is not None:
+        state = state._replace(voided=state.voided | {event.judge})
+    if not event.votes:
+        return state
+    with one_thread():
+        left = revisions.withdraw(state.ahead, [_vote(counted) for counted in event.votes], pending_questions(state))
+    return _decided(state, left)
+
+
+def _imported(event: Imported, state: StudyState) -> StudyState:
+    with one_thread():
+        for _, _, after in _parts(event, state):
+            history = extended(state.bound_history, after, pending_questions(state))
+            state = state._replace(settled=after, bound_history=history)
+    return _look_ahead(state)
+
+
+def _parts(event: Imported, state: StudyState) -> Iterator[tuple[loop.State, Block, loop.State]]:
+    """Imported votes as they are folded, in parts, with the states before and after each. The bets of a part are fixed
+    before its first vote is read."""
+    after = state.settled
+    for part in in_parts(event.block, after.tally.votes):
+        if after.verdict.done:
+            return
+        before, after = after, loop.tell_block(after, part, pending_questions(state))
+        yield before, part, after
+
+
+def imported_votes(state: StudyState, events: Sequence[Event], judge: str) -> list[CountedVote]:
+    """The imported votes of a judge that the verdict rests on, with their bets. Bets are not stored with an import, so
+    the study is folded again up to the judge's last imported vote; `state` is the one before all events."""
+    theirs = [place for place, event in enumerate(events) if isinstance(event, Imported) and judge in event.judge]
+    found: list[CountedVote] = []
+    for event in events[: theirs[-1] + 1] if theirs else ():
+        if isinstance(event, Imported) and judge in event.judge:
+            found += _votes_of(event, state, judge)
+        state = apply(event, state)
+    return found
+
+
+def _votes_of(event: Imported, state: StudyState, judge: str) -> list[CountedVote]:
+    names, found = iter(event.judge), list[CountedVote]()
+    with one_thread():
+        for before, part, _ in _parts(event, state):
+            first, second, outcome, _, bets = before.evidence.place_bets(part)
+            assert bets is not None
+            columns = first.tolist(), second.tolist(), outcome.tolist(), bets.tolist()
+            rows = zip(*columns, islice(names, len(bets)), strict=True)
+            found += [CountedVote(None, *row) for *row, name in rows if name == judge]
+    return found
+
+
+def _paused(event: Paused, state: StudyState) -> StudyState:
+    return state._replace(paused=event.paused)
+
+
+def pending_questions(state: StudyState) -> Block | None:
+    """The pending questions, for a stopping rule that counts them as lost."""
+    if not state.any_order:
+        return None
+    return as_pending([_answer(question) for question in state.unsettled.values()])
+
+
+def _close(state: StudyState, closed: Unsettled) -> StudyState:
+    if state.any_order:
+        return _close_now(state, closed)
+    unsettled = {**state.unsettled, closed.asked.question: closed}
+    settled, waiting = state.settled, list(unsettled.values())
+    with one_thread():
+        while waiting and waiting[0].closed:
+            first = waiting.pop(0)
+            settled = settled if first.outcome is None else loop.tell(settled, _answer(first))
+    left = {later.asked.question: later for later in waiting}
+    history = extended(state.bound_history, settled, None)
+    return _look_ahead(state._replace(settled=settled, unsettled=left, bound_history=history))
+
+
+def _close_now(state: StudyState, closed: Unsettled) -> StudyState:
+    left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
+    state = state._replace(unsettled=left)
+    pending = pending_questions(state)
+    with nullcontext() if state.ahead.evidence.mle is None else one_thread():
+        if closed.outcome is None:
+            return _decided(state, revisions.recheck(state.ahead, pending))
+        return _decided(state, loop.tell(state.ahead, _answer(closed), pending))
+
+
+def _decided(state: StudyState, decided: loop.State) -> StudyState:
+    """With a loop state that has every answer so far."""
+    history = state.bound_history
+    if decided.verdict is not state.settled.verdict:
+        history = extended(history, decided, pending_questions(state))
+    return state._replace(settled=decided, ahead=decided, bound_history=history)
+
+
+def _look_ahead(state: StudyState) -> StudyState:
+    """With the answers that came early, for choosing questions."""
+    votes = [_answer(question) for question in state.unsettled.values() if question.outcome is not None]
+    with one_thread() if votes else nullcontext():
+        return state._replace(ahead=revisions.look_ahead(state.settled, votes))
+
+
+def _answer(question: Unsettled) -> Vote:
+    return Vote(question.asked.first, question.asked.second, question.outcome or 0.0, question.asked.bet)
+
+
+def _vote(counted: CountedVote) -> Vote:
+    return Vote(counted.first, counted.second, counted.outcome, counted.bet)
+
+
+FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {
+    Asked: _asked, TakenOver: _taken_over, Told: _told, Skipped: _skipped, Late: _unchanged,
+    Withdrawn: _withdrawn, Imported: _imported, Paused: _paused,
+}  # fmt: skip

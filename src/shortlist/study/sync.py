@@ -1,0 +1,133 @@
+"""A study's events, and the state they fold to, kept in step with a storage that other processes write to as well."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from shortlist.study.events import Entry, Event
+from shortlist.study.rows import RowTable
+from shortlist.study.snapshot import decode, encode
+from shortlist.study.state import StudyState, apply_all
+from shortlist.study.storage import Snapshot, Storage, Writer
+
+SNAPSHOT = 1000  # events and votes to fold before a snapshot pays
+
+
+class Sync:
+    """`state` is the study after the events read so far."""
+
+    def __init__(
+        self, storage: Storage, name: str, items: Sequence[str], start: StudyState, known: Sequence[object]
+    ) -> None:
+        """The events of that study; `known` are the objects that snapshots name and do not hold."""
+        self.storage, self.name, self.items, self.start, self.known = storage, name, items, start, list(known)
+        self.state, self._read = start, 0
+        self._table: RowTable | None = None
+        self._saved = 0
+        self._writer: Writer | None = None
+        self._unsaved: list[Entry] = []  # added in the transaction under way
+        self._lock = threading.RLock()  # one thread of this process at a time; the storage's lock is for all
+        self._resume()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The events read so far, with the times they were added."""
+        with self._lock:
+            return [*self._since(0), *self._unsaved][: self._read]
+
+    @property
+    def events(self) -> list[Event]:
+        return [entry.event for entry in self.entries]
+
+    @property
+    def table(self) -> RowTable:
+        """The rows of the events read so far. Made when first asked for, and kept in step from then on."""
+        with self._lock:
+            if self._table is None:
+                self._table = RowTable(self.items)
+                self._table.fold(self.entries)
+            return self._table
+
+    def refresh(self) -> None:
+        """Read what other processes have added."""
+        with self._lock:
+            self._fold(self._since(self._read))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is written inside is one write to the storage, with its lock held: all of it happens or nothing."""
+        with self._lock:
+            if self._writer is not None:
+                yield
+                return
+            known = self.state, self._read
+            try:
+                with self.storage.writing(self.name) as self._writer:
+                    self._fold(self._writer.since(self._read))
+                    known = self.state, self._read
+                    yield
+            except BaseException:
+                (self.state, self._read), self._table = known, None
+                raise
+            finally:
+                self._writer, self._unsaved = None, []
+            self._save_snapshot()
+
+    def write(self, decide: Callable[[StudyState], tuple[Sequence[Event], StudyState]]) -> Sequence[Event]:
+        """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
+        with self.transaction():
+            assert self._writer is not None
+            events, self.state = decide(self.state)
+            now = time.time()
+            entries = [Entry(number, now, event) for number, event in enumerate(events, self._read)]
+            self._writer.add(entries)
+            self._unsaved += entries
+            self._note(entries)
+        return events
+
+    def add(self, decide: Callable[[], Sequence[Event]]) -> Sequence[Event]:
+        """Write events that are folded in the usual way."""
+
+        def fold(state: StudyState) -> tuple[Sequence[Event], StudyState]:
+            events = decide()
+            return events, apply_all(state, events)
+
+        return self.write(fold)
+
+    def _since(self, number: int) -> list[Entry]:
+        return self.storage.since(self.name, number) if self._writer is None else self._writer.since(number)
+
+    def _fold(self, entries: Sequence[Entry]) -> None:
+        self.state = apply_all(self.state, (entry.event for entry in entries))
+        self._note(entries)
+
+    def _note(self, entries: Sequence[Entry]) -> None:
+        self._read += len(entries)
+        if self._table is not None:
+            self._table.fold(entries)
+
+    def _resume(self) -> None:
+        snapshot = self.storage.snapshot(self.name)
+        state = None if snapshot is None else decode(snapshot.data, self.known)
+        if snapshot is not None and state is not None:
+            self.state, self._read = state, snapshot.number
+        self._saved = self._effort
+        self.refresh()
+        self._save_snapshot()
+
+    @property
+    def _effort(self) -> int:
+        return self._read + round(self.state.settled.tally.votes)
+
+    def _save_snapshot(self) -> None:
+        if self.storage.keeps_snapshots and self._effort >= self._saved + SNAPSHOT:
+            self.storage.save_snapshot(self.name, Snapshot(self._read, encode(self.state, self.known)))
+            self._saved = self._effort

@@ -1,0 +1,1 @@
+"""Vote files and item files: read, inspect and write them."""

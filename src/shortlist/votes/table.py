@@ -1,0 +1,98 @@
+"""Votes as arrays, with the names behind the numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from shortlist.core.pairs import Floats, Ints
+from shortlist.errors import BadVotes
+from shortlist.votes.files import BadRow, load
+
+Labels = tuple[str | None, ...]
+MAX_WEIGHT, MAX_VOTES = 1e12, 1e15  # above these, floats no longer count single votes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VoteTable:
+    """One vote per row, in file order; items are numbered in order of first appearance.
+
+    `outcome` is seen from the first item, `weight` is the number of votes that a row counts for. `judge` and `case` are
+    None if the file does not name them. `line` is where a row came from; `left_out` has the rows that skip_bad=True
+    omitted.
+    """
+
+    items: tuple[str, ...]
+    first: Ints
+    second: Ints
+    outcome: Floats
+    weight: Floats
+    judge: Labels | None
+    case: Labels | None
+    line: Ints
+    left_out: tuple[BadRow, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<VoteTable of {len(self):,} votes on {len(self.items):,} items>"
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The plain columns that are written to files and frames, with item names."""
+        nothing = [None] * len(self)
+        return {
+            "first": [self.items[number] for number in self.first.tolist()],
+            "second": [self.items[number] for number in self.second.tolist()],
+            "outcome": self.outcome.tolist(),
+            "weight": self.weight.tolist(),
+            "judge": nothing if self.judge is None else list(self.judge),
+            "case": nothing if self.case is None else list(self.case),
+        }
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with the plain columns."""
+        return load("pandas", "to_pandas()").DataFrame(self.columns())
+
+    def to_polars(self) -> Any:
+        """A polars frame with the plain columns."""
+        polars = load("polars", "to_polars()")
+        types = dict.fromkeys(("first", "second", "judge", "case"), polars.String)
+        return polars.DataFrame(self.columns(), schema_overrides=types)
+
+
+def make_table(
+    first: Sequence[str],
+    second: Sequence[str],
+    outcome: Sequence[float] | Floats,
+    weight: Sequence[float] | Floats | None = None,
+    judge: Sequence[str | None] | None = None,
+    case: Sequence[str | None] | None = None,
+    line: Sequence[int] | Ints | None = None,
+    left_out: Sequence[BadRow] = (),
+) -> VoteTable:
+    """A table from lists of item names, one vote per row. Judges or cases that are all None are omitted."""
+    given = {"second": second, "outcome": outcome, "weight": weight, "judge": judge, "case": case, "line": line}
+    for part, values in given.items():
+        if values is not None and len(values) != len(first):
+            raise BadVotes(f"first has {len(first)} rows and {part} has {len(values)}; give one value per vote")
+    items = tuple(dict.fromkeys(chain.from_iterable(zip(first, second, strict=True))))
+    numbers = {item: number for number, item in enumerate(items)}
+    count = len(first)
+    return VoteTable(
+        items=items,
+        first=np.array([numbers[item] for item in first], dtype=np.int64),
+        second=np.array([numbers[item] for item in second], dtype=np.int64),
+        outcome=np.array(outcome, dtype=np.float64),
+        weight=np.ones(count) if weight is None else np.array(weight, dtype=np.float64),
+        judge=_labels(judge),
+        case=_labels(case),
+        line=np.arange(1, count + 1) if line is None else np.array(line, dtype=np.int64),
+        left_out=tuple(left_out),
+    )
+
+
+def _labels(labels: Sequence[str | None] | None) -> Labels | None:
+    return None if labels is None or all(one is None for one in labels) else tuple(labels)

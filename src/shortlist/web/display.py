@@ -1,0 +1,166 @@
+"""What the judges of a study see: instructions, cases, and a card for each item. Fixed when the study is created.
+
+Texts become HTML that cannot do harm: raw HTML is shown as text, and links lead to http, https or mail addresses only.
+"""
+
+import html
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from pydantic import Field
+from sqlalchemy import insert, select, update
+
+from shortlist.errors import BadProblem
+from shortlist.judges.base import Case
+from shortlist.judges.cases import check_cases
+from shortlist.study.schema import displays
+from shortlist.study.sql import Database
+
+UPLOADS = "/uploads/"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What an item shows. `answers` are texts by case id; on that case they are shown instead of `text`."""
+
+    text: str = ""
+    format: str = "text"  # or markdown
+    image: str | None = None
+    answers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Card:
+    """An item as a judge sees it."""
+
+    title: str | None
+    html: Annotated[str, Field(description="Safe to show: made by the service from the item's text.")]
+    image: str | None
+
+
+@dataclass(frozen=True)
+class Display:
+    instructions: str = ""
+    ties: bool = True
+    blind: bool = False
+    cases: tuple[Case, ...] = ()
+    contents: dict[str, Content] = field(default_factory=dict)
+
+    def card(self, item: str, case: Case | None) -> Card:
+        """The item's card. A blind study hides its name, unless there is nothing else to show."""
+        content = self.contents.get(item, Content())
+        text = content.text if case is None else content.answers.get(case.id, content.text)
+        body = render_markdown(text) if content.format == "markdown" else html.escape(text)
+        return Card(None if self.blind and (text or content.image) else item, body, content.image)
+
+    @property
+    def image_sites(self) -> list[str]:
+        """Sites that the judges' page may load pictures from."""
+        parts = [urlsplit(content.image) for content in self.contents.values() if content.image]
+        return sorted({f"{part.scheme}://{part.netloc}" for part in parts if part.netloc})
+
+    @property
+    def uploaded(self) -> list[str]:
+        """Ids of the uploaded pictures."""
+        images = (content.image or "" for content in self.contents.values())
+        return [image.removeprefix(UPLOADS) for image in images if image.startswith(UPLOADS)]
+
+
+def make_display(
+    items: list[str], contents: dict[str, Content], cases: list[str], instructions: str, ties: bool, blind: bool
+) -> Display:
+    """Check what is to be shown. Raises BadProblem or BadCases."""
+    checked = check_cases(cases) if cases else ()
+    known = {case.id: case.id for case in checked} | {case.text: case.id for case in checked}
+    made = {item: _check_content(item, contents.get(item, Content()), known) for item in items}
+    return Display(instructions, ties, blind, checked, made)
+
+
+def _check_content(item: str, content: Content, case_ids: dict[str, str]) -> Content:
+    if content.image is not None:
+        check_image(content.image)
+    unknown = sorted(set(content.answers) - set(case_ids))
+    if unknown:
+        raise BadProblem(f"{item!r} has a text for the case {unknown[0][:60]!r}, which is not a case of this study")
+    answers = {case_ids[case]: text for case, text in content.answers.items()}
+    return Content(content.text, content.format, content.image, answers)
+
+
+# --- in the database ---
+
+
+def save_display(database: Database, study_id: int, display: Display) -> None:
+    with database.changing() as connection:
+        row = {"study": study_id, "body": json.dumps(asdict(display)), "closed": False}
+        connection.execute(insert(displays), row)
+
+
+def load_display(database: Database, study_id: int) -> Display:
+    """A study that was not created on the web shows the names of its items."""
+    with database.reading() as connection:
+        body = connection.scalar(select(displays.c.body).where(displays.c.study == study_id))
+    return Display() if body is None else _parse(json.loads(body))
+
+
+def is_closed(database: Database, study_id: int) -> bool:
+    with database.reading() as connection:
+        return bool(connection.scalar(select(displays.c.closed).where(displays.c.study == study_id)))
+
+
+def set_closed(database: Database, study_id: int, closed: bool) -> None:
+    with database.changing() as connection:
+        here = update(displays).where(displays.c.study == study_id).values(closed=closed)
+        if connection.execute(here).rowcount == 0 and closed:
+            row = {"study": study_id, "body": json.dumps(asdict(Display())), "closed": True}
+            connection.execute(insert(displays), row)
+
+
+def _parse(parts: dict[str, Any]) -> Display:
+    cases = tuple(Case(**case) for case in parts.pop("cases"))
+    contents = {item: Content(**content) for item, content in parts.pop("contents").items()}
+    return Display(cases=cases, contents=contents, **parts)
+
+
+# --- texts and addresses that people give ---
+
+
+class _HarmlessLinks(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        return urlsplit(url.strip()).scheme.lower() in ("http", "https", "mailto")
+
+
+def _link_open(self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+    tokens[place].attrSet("rel", "noopener noreferrer nofollow")
+    tokens[place].attrSet("target", "_blank")
+    rendered: str = self.renderToken(tokens, place, options, env)
+    return rendered
+
+
+_MARKDOWN = _HarmlessLinks("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+_MARKDOWN.disable("image")  # an item has one picture of its own
+_MARKDOWN.add_render_rule("link_open", _link_open)
+
+
+def render_markdown(text: str) -> str:
+    """CommonMark with tables as HTML. Raw HTML is shown as text, and pictures are left out."""
+    rendered: str = _MARKDOWN.render(text)
+    return rendered
+
+
+def check_image(address: str) -> str:
+    """The address of a picture: http(s), or one that was uploaded here. Raises BadProblem."""
+    if address.startswith(UPLOADS):
+        return address
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise BadProblem(f"{address[:80]!r} is not the address of a picture; give https://... or upload the picture")
+    if set(address) & set(" \"'<>;,\\\n\r\t") or not address.isascii() or (port is not None and port == 0):
+        raise BadProblem(f"the address {address[:80]!r} has characters that must be percent-encoded")
+    return address

@@ -1,0 +1,154 @@
+"""What happens around every request: size and rate limits, security headers, one log line and the metrics.
+
+The log has one JSON object a line on standard error. It names routes, not addresses, so no token, cookie, name or text
+gets into it.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shortlist.web.service import Service, client_address
+
+log = logging.getLogger("shortlist.web")
+QUIET = {"/healthz", "/metrics"}  # routes that are logged at level debug
+UPLOAD_PATH = "/api/uploads"
+ENVELOPE = 10_000  # bytes around an uploaded file
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "x-frame-options": "DENY",
+}
+
+
+def content_policy(image_sites: Sequence[str] = ()) -> str:
+    """What a page may load: the service's own files, and pictures from these sites."""
+    return POLICY.format(images=" ".join(["'self'", *image_sites]))
+
+
+OWN_FILES = content_policy()
+
+
+class RequestMiddleware:
+    """Refuses requests that are too large or too frequent. A route that sets a security header keeps its own value."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        begin, status = time.perf_counter(), 500
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _add_headers(scope, MutableHeaders(scope=message))
+            await send(message)
+
+        try:
+            limit = self._size_limit(scope["path"])
+            refusal = self._refusal(scope, limit)
+            if refusal is None:
+                await self.app(scope, _limited(receive, limit), send_with_headers)
+            else:
+                await _refuse(send_with_headers, *refusal)
+        finally:
+            self._record(scope, status, time.perf_counter() - begin)
+
+    def _size_limit(self, path: str) -> int:
+        settings = self.service.settings
+        return settings.upload_bytes + ENVELOPE if path == UPLOAD_PATH else settings.body_bytes
+
+    def _refusal(self, scope: Scope, limit: int) -> tuple[int, str] | None:
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if not self.service.addresses.allow(client_address(scope)):
+            return 429, "too many requests; wait a moment"
+        return None if length.isdigit() and int(length) <= limit else (413, _too_large(limit))
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "static" if scope["path"].startswith("/static/") else "unknown")
+        self.service.metrics.request(scope["method"], route, status, seconds)
+        level = logging.ERROR if status >= 500 else logging.DEBUG if route in QUIET else logging.INFO
+        facts = {"method": scope["method"], "route": route, "status": status, "ms": round(1e3 * seconds, 1)}
+        log.log(level, "request", extra={"facts": facts})
+
+
+def _add_headers(scope: Scope, headers: MutableHeaders) -> None:
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("content-security-policy", OWN_FILES)
+    headers.setdefault("cache-control", "no-cache" if scope["path"].startswith("/static/") else "no-store")
+    if scope["scheme"] == "https":
+        headers.setdefault("strict-transport-security", "max-age=31536000")
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    """Read a body that does not say its length, up to the limit."""
+    seen = 0
+
+    async def limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > limit:
+            raise HTTPException(413, _too_large(limit))
+        return message
+
+    return limited
+
+
+def _too_large(limit: int) -> str:
+    return f"this request is too large; the limit is {limit:,} bytes"
+
+
+async def _refuse(send: Send, status: int, detail: str) -> None:
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    if status == 429:
+        headers.append((b"retry-after", b"1"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps({"detail": detail}).encode()})
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "worker": record.process,
+            "event": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def log_config(level: str) -> dict[str, Any]:
+    """For uvicorn, which sets up logging in every worker."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": "shortlist.web.middleware.JsonLines"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "loggers": {
+            "uvicorn": {"handlers": ["stderr"], "level": level.upper(), "propagate": False},
+            "shortlist": {"handlers": ["stderr"], "level": level.upper(), "propagate": False},
+        },
+    }

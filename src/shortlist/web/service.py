@@ -1,0 +1,121 @@
+"""What the requests of one worker share: settings, database, open studies, rate limits and metrics.
+
+The database holds the truth. Everything else here can be lost and built again.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.types import Scope
+
+from shortlist.study.sql import Database
+from shortlist.web.study_cache import StudyCache
+
+VARIABLE = "SHORTLIST_SERVE"
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+BURST = 3.0  # seconds of requests that may come at once
+MOST_CLIENTS = 20_000  # remembered by a rate limit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `shortlist serve` was started with."""
+
+    storage: str = "sqlite:///shortlist.db"
+    lease: float = 600.0  # seconds a judge may take to answer a question
+    upload_bytes: int = 5_000_000  # size limit of one picture
+    body_bytes: int = 2_000_000  # size limit of any other request
+    token_rate: float = 20.0  # requests a second from one token, in each worker
+    address_rate: float = 300.0  # requests a second from one address: a whole office may share it
+    failure_rate: float = 1.0  # wrong tokens a second from one address
+
+    def tell_workers(self) -> None:
+        """Put the settings into the environment, where new worker processes read them."""
+        os.environ[VARIABLE] = json.dumps(asdict(self))
+
+    @classmethod
+    def from_environment(cls) -> "Settings":
+        """The settings that this worker was started with."""
+        return cls(**json.loads(os.environ.get(VARIABLE, "{}")))
+
+
+class RateLimit:
+    """A token bucket for each client: it refills by `rate` a second and holds BURST seconds of requests, at least 10.
+
+    Each worker counts for itself, so w workers allow up to w times the rate.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate, self.full, self.clock = rate, max(BURST * rate, 10.0), clock
+        self._lock = threading.Lock()
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    def allow(self, client: str) -> bool:
+        """Count one request of this client; False if the client must wait."""
+        with self._lock:
+            now = self.clock()
+            level, then = self._levels.get(client, (self.full, now))
+            level = min(self.full, level + (now - then) * self.rate) - 1.0
+            if level < 0:
+                return False
+            if len(self._levels) >= MOST_CLIENTS:
+                self._levels.clear()  # a flood of addresses must not fill the memory
+            self._levels[client] = level, now
+            return True
+
+
+class Metrics:
+    """Counts and times for Prometheus.
+
+    With several workers `shortlist serve` sets PROMETHEUS_MULTIPROC_DIR before they start: each worker then writes its
+    numbers to files in that folder, and a scrape of any worker adds up all of them.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self.requests = Counter("shortlist_requests", "Requests answered.", labels, registry=self.registry)
+        self.votes = Counter("shortlist_votes", "Answers of judges.", ("status",), registry=self.registry)
+        self.seconds = Histogram(
+            "shortlist_request_seconds", "Time to answer a request.", ("route",), buckets=BUCKETS,
+            registry=self.registry,
+        )  # fmt: skip
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self.requests.labels(method if method in METHODS else "other", route, status).inc()
+        self.seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """All numbers in the text format of Prometheus."""
+        if METRICS_FOLDER not in os.environ:
+            return generate_latest(self.registry)
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        return generate_latest(shared)
+
+
+class Service:
+    """One for each worker process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.database = Database(settings.storage, flush_later=True)
+        self.studies = StudyCache(self.database)
+        self.metrics = Metrics()
+        self.tokens = RateLimit(settings.token_rate)
+        self.addresses = RateLimit(settings.address_rate)
+        self.failures = RateLimit(settings.failure_rate)
+
+
+def client_address(scope: Scope) -> str:
+    """The network address that a request comes from."""
+    return str(scope["client"][0]) if scope.get("client") else "unknown"

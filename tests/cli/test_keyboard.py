@@ -1,0 +1,89 @@
+"""Judging at the keyboard, in a real terminal."""
+
+import pytest
+
+from shortlist import load_study
+from shortlist.study.sql import close_databases
+from tests.cli.terminal import Terminal
+
+
+@pytest.fixture
+def folder(shortlist):
+    rows = "\n".join(f'{name},"{name} is a fruit\nof colour {colour}"' for name, colour in COLOURS.items())
+    (shortlist.folder / "fruit.csv").write_text(f"name,content\n{rows}\n")
+    return shortlist.folder
+
+
+COLOURS = {"apple": "red", "banana": "yellow", "cherry": "dark red", "date": "brown"}
+
+
+def the_study(folder, name="fruit"):
+    close_databases()
+    return load_study(name, f"sqlite:///{folder / 'shortlist.db'}")
+
+
+def test_every_key(folder, shortlist):
+    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--delta", 1e-6)
+    keys = (
+        (b"1", "votes in total"), (b"\x1b[C", "votes in total"), (b"t", r"tie   \(3 votes in total"), (b"s", "skipped"),
+        (b"\x1b[D", "votes in total"), (b"2", "votes in total"),
+    )  # fmt: skip
+    with Terminal(folder, "judge", "fruit", "--as", "ann", "--items", "fruit.csv") as terminal:
+        for key, answer in keys:
+            terminal.wait_for("2 →")
+            terminal.wait_for("of colour")
+            terminal.press(key)
+            terminal.wait_for(answer)
+        terminal.wait_for("of colour")
+        assert len(the_study(folder).votes) == 5  # saved at each key
+        terminal.press(b"?")
+        terminal.press(b"\x1b[A\x1b[1;2C\x1b[2~")  # keys that are not ours
+        terminal.press(b"u")
+        terminal.wait_for("undone: ")
+        terminal.press(b"q")
+        screen, code = terminal.finish()
+    assert code == 0
+    assert "4 answers saved, thank you. Run the same command again to continue." in screen
+    assert "Best guess" not in screen  # judges do not see results
+    study = the_study(folder)
+    given = [answer.outcome for answer in study.rows]
+    assert given == [1.0, 0.0, 0.5, None, 1.0, 0.0, None]
+    assert [answer.status in ("undone", "voided") for answer in study.rows] == [False] * 5 + [True, False]
+    assert study.rows[3].status != "pending"
+    left = study.pending
+    assert len(left) == 1
+    with Terminal(folder, "judge", "fruit", "--as", "ann") as terminal:
+        for side in (left[0].first, left[0].second):  # what was left is shown again
+            terminal.wait_for(side)
+        terminal.press(b"u")
+        terminal.wait_for("nothing to undo")
+        terminal.press(b"\x03")
+        screen, code = terminal.finish()
+    assert code == 0
+    assert "0 answers saved" in screen
+
+
+def test_run_with_me_as_the_judge_to_the_end(folder):
+    with Terminal(folder, "run", "fruit.csv", "-k", 1, "--judge", "me", "--max-votes", 3) as terminal:
+        for _ in range(3):
+            terminal.wait_for("2 →")
+            terminal.wait_for("of colour")
+            terminal.press(b"1")
+            terminal.wait_for("votes in total")
+        screen, code = terminal.finish()
+    assert code == 0
+    assert "3 answers saved, thank you. Vote budget used up after 3 votes" in screen
+    assert the_study(folder).verdict.done
+
+
+def test_without_a_terminal(folder, shortlist):
+    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1)
+    assert shortlist.refused("judge", "fruit") == (
+        "shortlist: judging needs a terminal; in a script, use `shortlist ask fruit` and "
+        "`shortlist tell fruit NUMBER ANSWER`\n"
+    )
+
+
+def test_measured_differences_need_no_keys(folder, shortlist):
+    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--family", "gaussian")
+    assert "shortlist tell fruit NUMBER VALUE" in shortlist.refused("judge", "fruit")

@@ -1,0 +1,100 @@
+"""The commands on stored studies, as a person or a script would call them."""
+
+import csv
+
+import pytest
+
+from shortlist import load_study
+from shortlist.study.schema import HEAD
+
+
+@pytest.fixture
+def fruit(shortlist):
+    """The commands, in a folder with a file of items."""
+    (shortlist.folder / "items.txt").write_text("apple\nbanana\n\ncherry \ndate\n")
+    return shortlist
+
+
+def test_a_study_from_the_first_question_to_an_export(fruit):
+    assert "Top 1" not in fruit("create", "items.txt", "--name", "fruit", "-k", 1, "--delta", 0.2).out
+    order = "banana", "apple", "cherry", "date"
+    for _ in range(3):
+        (question,) = fruit.json("ask", "fruit", "--judge", "ann")["questions"]
+        better = min(question["first"], question["second"], key=order.index)
+        told = fruit.json("tell", "fruit", question["id"], better)
+    assert told["votes"] == 3
+    question = fruit.json("ask", "fruit")["questions"][0]
+    fruit("tell", "fruit", question["id"], "first")
+    assert "answered or closed already" in fruit.refused("tell", "fruit", question["id"], "first")
+    fruit("export", "fruit", "votes.csv")
+    rows = list(csv.DictReader((fruit.folder / "votes.csv").read_text().splitlines()))
+    assert [row["judge"] for row in rows] == ["ann"] * 3 + [""]
+    load_study("fruit", "sqlite:///shortlist.db").undo(question["id"])
+    assert "1 undone vote left out." in fruit("export", "fruit", "votes.csv").out
+    many = "\n".join(f"{a},{b},{a}" for a, b in 20 * [("banana", "apple"), ("banana", "cherry"), ("banana", "date")])
+    (fruit.folder / "more.csv").write_text(f"first,second,winner\n{many}\n")
+    assert "Top 1 of 4: banana" in fruit("import", "fruit", "more.csv").out
+    status = fruit.json("status", "fruit")
+    assert status["done"]
+    assert status["top"] == ["banana"]
+    assert status["advice"] is None
+    assert fruit.json("storage", "list") == {"studies": ["fruit"]}
+    assert f"{HEAD} -> {HEAD}" in fruit("storage", "upgrade", "sqlite:///shortlist.db").out
+
+
+def test_answers(fruit):
+    fruit("create", "items.txt", "--name", "fruit", "-k", 1)
+    for answer in ("first", "second", "tie", "skip", 0.75):
+        number = fruit.json("ask", "fruit")["questions"][0]["id"]
+        fruit("tell", "fruit", number, answer)
+    outcomes = [row.outcome for row in load_study("fruit", "sqlite:///shortlist.db").rows]
+    assert outcomes == [1.0, 0.0, 0.5, None, 0.75]
+
+
+def test_status_names_what_is_pending_and_paused(fruit):
+    fruit("create", "items.txt", "--name", "fruit", "-k", 1)
+    assert fruit("ask", "fruit", "--count", 2).out.count("question ") == 2
+    load_study("fruit", "sqlite:///shortlist.db").pause()
+    said = fruit("status", "fruit").out
+    assert "Votes and questions: 0 counted, 2 pending." in said
+    assert "The study is paused." in said
+    assert "paused" in fruit.refused("ask", "fruit")
+
+
+def test_votes_of_a_voided_judge_count_nowhere(fruit):
+    """Also those that were imported after the verdict."""
+    rows = "\n".join(f"apple,{other},apple,ann" for other in 30 * ["banana", "cherry", "date"])
+    (fruit.folder / "ann.csv").write_text(f"first,second,winner,judge\n{rows}\n")
+    (fruit.folder / "eve.csv").write_text("first,second,winner,judge\ndate,apple,date,eve\ndate,apple,date,eve\n")
+    fruit("create", "items.txt", "--name", "fruit", "-k", 1)
+    fruit("import", "fruit", "ann.csv")
+    assert fruit.json("import", "fruit", "eve.csv")["counts"]["counted"] == 92
+    load_study("fruit", "sqlite:///shortlist.db").void("eve")
+    status = fruit.json("status", "fruit")
+    assert status["done"]
+    assert status["counts"] == {"counted": 90, "pending": 0, "skipped": 0, "late": 0, "undone": 0, "voided": 2}
+    assert "90 counted, 2 voided." in fruit("status", "fruit").out
+    exported = fruit("export", "fruit", "votes.csv").out
+    assert "90 votes written to votes.csv." in exported
+    assert "2 votes of voided judges left out." in exported
+    assert "eve" not in (fruit.folder / "votes.csv").read_text()
+    assert fruit.json("export", "fruit", "votes.csv") == {"votes": 90, "undone": 0, "voided": 2, "file": "votes.csv"}
+
+
+def test_wrong_calls_end_in_one_line_and_write_nothing(fruit):
+    assert "no storage" in fruit.refused("status", "fruit")
+    assert "cannot read" in fruit.refused("create", "nothing.txt", "--name", "fruit", "-k", 1)
+    assert "must lie in 1..3" in fruit.refused("create", "items.txt", "--name", "fruit", "-k", 7)
+    for option in ("sampling", "stopping", "family"):
+        assert "unknown" in fruit.refused("create", "items.txt", "--name", "fruit", "-k", 1, f"--{option}", "magic")
+    assert not (fruit.folder / "shortlist.db").exists()
+    fruit("create", "items.txt", "--name", "fruit", "-k", 1)
+    assert "already exists; choose another --name" in fruit.refused("create", "items.txt", "--name", "fruit", "-k", 1)
+    assert "no study named 'frut'" in fruit.refused("status", "frut")
+    assert "was never asked" in fruit.refused("tell", "fruit", 3, "tie")
+    fruit("ask", "fruit")
+    assert "is not an answer" in fruit.refused("tell", "fruit", 0, "perhaps")
+    assert "no votes to export" in fruit.refused("export", "fruit", "votes.csv")
+    (fruit.folder / "bad.csv").write_text("first,second,winner\napple,kiwi,apple\n")
+    assert "'kiwi'" in fruit.refused("import", "fruit", "bad.csv")
+    assert fruit.json("status", "fruit")["votes"] == 0

@@ -1,0 +1,64 @@
+"""The series of the error bound is what `examine` said at those votes."""
+
+import numpy as np
+import pytest
+
+from shortlist import create_study, load_study
+from shortlist.analysis import analyse_study
+
+ITEMS = ["a", "b", "c", "d"]
+RATING = {"a": 1.5, "b": 0.8, "c": -0.8, "d": -1.5}
+
+
+def play(study, votes, seed=1, seen=None):
+    rng = np.random.default_rng(seed)
+    for _ in range(votes):
+        if study.verdict.done:
+            break
+        question = study.ask()
+        chance = 1 / (1 + np.exp(RATING[question.second] - RATING[question.first]))
+        study.tell(question, float(rng.random() < chance))
+        if seen is not None:
+            seen[study.verdict.votes] = study.examine().error_bound
+    return study
+
+
+@pytest.mark.parametrize("options", [{}, {"stopping": "posterior"}, {"stopping": "glr"}, {"tolerance": 0.1}, {"k": 3}])
+def test_every_point_is_the_bound_at_that_moment(options):
+    seen = {0: 1.0}
+    study = play(create_study(ITEMS, **{"k": 2, "delta": 0.05, "seed": 4, **options}), 150, seen=seen)
+    points = study.bound_history
+    assert points[0].votes == 0
+    assert len(points) > 20
+    assert [point.votes for point in points] == sorted(point.votes for point in points)
+    for point in points[1:]:
+        assert point.error_bound == pytest.approx(seen[point.votes], rel=2e-3), point
+    if study.verdict.done:
+        assert (points[-1].votes, points[-1].error_bound) == (study.verdict.votes, study.verdict.error_bound)
+
+
+def test_it_is_the_same_in_every_process_and_after_a_snapshot(tmp_path):
+    storage = f"sqlite:///{tmp_path}/studies.db"
+    study = play(create_study(ITEMS, 2, 1e-30, storage=storage, name="demo", seed=4), 1100)
+    assert study.storage.snapshot("demo") is not None
+    again = load_study("demo", storage)
+    assert again.bound_history == study.bound_history
+    assert len(study.bound_history) < 400
+
+
+def test_imported_votes_have_points_too():
+    rng = np.random.default_rng(7)
+    first, second = (list(side) for side in zip(*[rng.permutation(ITEMS)[:2] for _ in range(120)], strict=True))
+    outcome = [
+        float(rng.random() < 1 / (1 + np.exp(RATING[b] - RATING[a]))) for a, b in zip(first, second, strict=True)
+    ]
+    study = create_study(ITEMS, 2, 1e-9, seed=1)
+    study.import_votes(first, second, outcome)
+    assert len(study.bound_history) > 30
+    assert study.bound_history[-1].votes >= 114  # within 5 % of the votes there are
+
+
+def test_the_report_draws_it():
+    study = play(create_study(ITEMS, 2, 0.05, seed=4), 400)
+    last = analyse_study(study).bound_history[-1]
+    assert (last.votes, last.error_bound) == (study.verdict.votes, study.verdict.error_bound)

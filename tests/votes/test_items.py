@@ -1,0 +1,67 @@
+"""Items from files and folders."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shortlist.errors import BadProblem
+from shortlist.votes.items import read_items
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names", "contents"),
+    [
+        ("a.txt", "\ufeffone\n\n  two \r\nthree", ("one", "two", "three"), None),
+        ("a.lst", "one, with a comma\ntwo", ("one, with a comma", "two"), None),
+        ("a.csv", 'name,content\none,"1\n1"\ntwo,2\n', ("one", "two"), {"one": "1\n1", "two": "2"}),
+        ("a.csv", "id,colour\n1,red\n2,blue\n", ("1", "2"), None),
+        ("a.tsv", "item\ttext\none\t1, 1\ntwo\t2\n", ("one", "two"), {"one": "1, 1", "two": "2"}),
+        ("a.jsonl", '{"name": "one", "content": "1"}\n\n{"name": "two", "content": "2"}', ("one", "two"),
+         {"one": "1", "two": "2"}),
+        ("a.jsonl", '{"name": "one"}\n{"name": "two"}', ("one", "two"), None),
+    ],
+)  # fmt: skip
+def test_files(tmp_path, name, text, names, contents):
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    assert read_items(tmp_path / name) == (names, contents)
+
+
+def test_a_folder_shows_texts_and_paths(tmp_path):
+    (tmp_path / "b.txt").write_text("the text")
+    (tmp_path / "a.jpg").write_bytes(b"\xff\xd8\xff\xe0")
+    (tmp_path / ".hidden").write_text("no")
+    (tmp_path / "inner").mkdir()
+    found = read_items(tmp_path)
+    assert found.names == ("a.jpg", "b.txt")
+    assert found.contents == {"a.jpg": str(tmp_path / "a.jpg"), "b.txt": "the text"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "name,content\n,x\n", "line 2 has no name"),
+        ("a.jsonl", '{"name": "one"}\n[1]', "line 2 has no name"),
+        ("a.jsonl", '{"name": "one"}\n{', "line 2 is not JSON"),
+        ("a.jsonl", '{"name": "one", "content": 3}', "line 1 has a content that is not text"),
+        ("a.txt", "", "contains no items"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BadProblem, match=said):
+        read_items(tmp_path / name)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=80), ending=st.sampled_from(["txt", "csv", "tsv", "jsonl"]))
+def test_any_bytes_are_items_or_refused_in_one_line(tmp_path, data, ending):
+    file = tmp_path / f"items.{ending}"
+    file.write_bytes(data)
+    try:
+        found = read_items(file)
+    except BadProblem as error:
+        said = str(error)
+    else:
+        assert all(name == name.strip() != "" for name in found.names)
+        return
+    assert "\n" not in said.replace(str(file), "")

@@ -1,0 +1,26 @@
+"""The program of the tutorial for a judging event plays judges until the study is proved."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "judging-event.md"
+
+
+@pytest.mark.slow
+def test_the_rehearsal_of_the_tutorial_ends_with_a_proof(owner, name, tmp_path):
+    text = PAGE.read_text()
+    program = re.search(r'```python title="rehearse.py"\n(.*?)```', text, re.DOTALL)
+    lines = re.search(r"```text\n(    Harbour.*?)```", text, re.DOTALL)
+    items = [line.split("|") for line in lines[1].strip().splitlines()]
+    owner.create(name, [{"name": poster.strip(), "text": about.strip()} for poster, about in items], 2)
+    made = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Bob", "Cleo"]}).json()["links"]
+    (tmp_path / "rehearse.py").write_text(program[1])
+    command = [sys.executable, "rehearse.py", name, *(link["link"] for link in made)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
+    board = owner.look(name)
+    assert board["verdict"]["done"]
+    assert done.stdout.startswith(f"{board['verdict']['votes']} votes.")
