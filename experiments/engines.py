@@ -84,8 +84,9 @@ def _outcome(task: Task, result: Callable[[], dict[str, Any]]) -> dict[str, Any]
 
 
 def _in_processes(joblib: Any, jobs: int, tasks: Sequence[Task]) -> Runs:
+    settle_in = partial(_settle_in, os.getpid())
     pool = joblib.Parallel(
-        jobs, backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None, initializer=_settle_in
+        jobs, backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None, initializer=settle_in
     )
     finished = pool(joblib.delayed(_play)(task) for task in tasks)
     try:
@@ -98,11 +99,11 @@ def _in_processes(joblib: Any, jobs: int, tasks: Sequence[Task]) -> Runs:
             finished.close()
 
 
-def _settle_in() -> None:
-    """In a worker process: leave Ctrl-C and `kill` of the group to the parent, and exit when the parent is gone."""
+def _settle_in(parent: int) -> None:
+    """In a worker process: leave Ctrl-C and `kill` of the group to the parent, and exit when the parent is gone, which
+    can be before this worker has started."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    parent = os.getppid()
 
     def leave() -> None:
         while os.getppid() == parent:

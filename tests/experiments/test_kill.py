@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -83,6 +85,15 @@ def test_a_killed_sweep_resumes_and_ends_the_same(tmp_path, experiment, plain_ta
     assert sorted((line["cell"], line["run"]) for line in log_lines(tmp_path, "long")) == [
         (f"long/equally-spaced/n={n}/bridge", run) for n in (3, 4) for run in range(5)
     ]
+
+
+def test_a_worker_whose_parent_is_gone_before_it_starts_exits(tmp_path):
+    """It would otherwise play its run to the end with nobody to take the result."""
+    code = "import os, threading; from experiments.engines import _settle_in; gone = os.getppid()\n"
+    code += "if os.fork(): os._exit(0)\n"
+    code += "_settle_in(gone)\nthreading.Event().wait(600)\nprint('still here')"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout.read() == b""  # until the orphan has exited too
 
 
 def ignores(process, number):
