@@ -17,12 +17,12 @@ def send(handler, status, body, **headers):
     handler.wfile.write(body)
 
 
-def say(text, usage=None, **message):
+def say(text, usage=None, finish="stop", **message):
     """A behaviour: answer with this text; `{better}` is what the judge should have said."""
 
     def behave(handler):
         content = text.replace("{better}", better(handler.prompt)) if isinstance(text, str) else text
-        choice = {"message": {"role": "assistant", "content": content, **message}, "finish_reason": "stop"}
+        choice = {"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
         send(handler, 200, json.dumps({"choices": [choice], "usage": usage}).encode())
 
     return behave

@@ -261,3 +261,19 @@ def test_without_httpx_the_way_out_is_named(endpoint, monkeypatch):
 def test_httpx_is_loaded_only_when_it_is_needed():
     code = "import sys, shortlist; shortlist.EndpointJudge('http://x/v1', 'm'), shortlist.run_study"
     subprocess.run([sys.executable, "-c", code + "; assert 'httpx' not in sys.modules"], check=True)
+
+
+@pytest.mark.parametrize(
+    "behave",
+    [
+        say("<think>Answer A is short. If that counts, the verdict is\n[[A]]"),  # no end, and no finish reason says so
+        say("Both are good. If the first is shorter, I say\n[[A]]", finish="length"),
+        say("[[A]]", finish="content_filter"),
+    ],
+)
+def test_forty_answers_that_were_cut_off_are_not_votes(endpoint, behave):
+    endpoint.script = [behave] * 40
+    study, found = run(endpoint, votes=5, retries=9)
+    assert found.costs.unclear == 40
+    assert found.costs.skips == 4
+    assert len(told(study)) == 5  # from the answers after these

@@ -31,6 +31,7 @@ PATH = "/chat/completions"
 MOST_BYTES = 4 << 20
 CONNECT_LIMIT = 20.0  # seconds
 TRY_AGAIN = frozenset({408, 409, 425, 429})  # and everything from 500
+CUT_OFF = ("length", "content_filter")  # a verdict in such an answer may be one that the model only considered
 REMEDIES = {
     401: "check the key",
     403: "check the key and its permissions",
@@ -205,7 +206,7 @@ def _read(judge: EndpointJudge, body: bytes, call: Call) -> Reply:
     choice = _first(said.get("choices"))
     message = choice.get("message")
     text = _text(message.get("content")) if isinstance(message, dict) else ""
-    verdict = read_verdict(text)
+    verdict = None if choice.get("finish_reason") in CUT_OFF else read_verdict(text)
     if verdict is None:
         raise JudgeUnclear(f"the model gave no verdict: {_why(judge, choice, text or _complaint(body))}", tokens)
     return Reply(winner_of(SHARES[verdict], call.first, call.second), tokens)
@@ -216,8 +217,10 @@ def _why(judge: EndpointJudge, choice: dict[str, Any], text: str) -> str:
     refusal = message.get("refusal") if isinstance(message, dict) else None
     if isinstance(refusal, str) and refusal:
         return f"it refused, {_clean(judge, refusal)!r}"
-    if choice.get("finish_reason") in ("length", "content_filter"):
+    if choice.get("finish_reason") in CUT_OFF:
         return f"its answer was cut off ({choice['finish_reason']})"
+    if _said(text) is None:
+        return "its reasoning has no end, so it was cut off"
     return f"it ended with {_clean(judge, text, last=True)!r}"
 
 
@@ -272,6 +275,7 @@ CASE_PROMPT = PLAIN_PROMPT.replace("[Answer A]\n", _TASK + "[Answer A]\n").repla
 )
 
 _FIELD = re.compile(r"\{(case|first|second)\}")
+_REASONING = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _MARK = re.compile(r"\[\[\s*([ABC])\s*\]\]", re.IGNORECASE)
 _LAST_LINE = re.compile(
     r"\W*(?:(?:my |the )?(?:final )?(?:verdict|answer|winner|choice)(?: is)?)?\W*([ABC])\W*", re.IGNORECASE
@@ -306,13 +310,23 @@ def write_prompt(template: str | None, call: Call) -> str:
     return _FIELD.sub(lambda field: values[field[1]], template)
 
 
+def _said(text: str) -> str | None:
+    """What follows the reasoning; None if the reasoning has no end."""
+    marks = list(_REASONING.finditer(text))
+    if not marks:
+        return text.strip()
+    return text[marks[-1].end() :].strip() if marks[-1][1] else None
+
+
 def read_verdict(text: str) -> str | None:
     """ "first", "second" or "tie"; None if the answer has no verdict or several.
 
     Marks such as [[A]] in the last line decide. Otherwise all marks of the text must agree. Without marks, a last line
-    that is just a letter decides. Text in <think> is not read.
+    that is just a letter decides. Reasoning in tags such as <think> is not read, and if it has no end there is no verdict.
     """
-    said = text.rpartition("</think>")[2].strip()
+    said = _said(text)
+    if said is None:
+        return None
     last = said.rpartition("\n")[2]
     marks = {mark.upper() for mark in _MARK.findall(last) or _MARK.findall(said)}
     if not marks:
