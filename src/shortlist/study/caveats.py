@@ -1,0 +1,88 @@
+"""Caveats: what the votes themselves say against the assumptions of a proof, one sentence each, with a way out.
+
+They are not tests: a proof holds or not whatever they say. They name what a reader must know before relying on it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from shortlist.core.families import Family
+from shortlist.study.rows import Row
+
+REPEATS = 5  # repeated questions; with fewer, the same answers again say nothing
+FEW_CASES = 30
+ONE_SIDE, ENOUGH_VOTES = 0.9, 20  # of a judge's answers that prefer one side, and how many answers that takes
+
+
+def find_caveats(votes: Sequence[Row], family: Family) -> tuple[str, ...]:
+    """The caveats about votes that count."""
+    found = _same_answers(votes), _few_cases(votes), _one_judge(votes, family), *_one_side(votes, family)
+    return tuple(caveat for caveat in found if caveat)
+
+
+def _same_answers(votes: Sequence[Row]) -> str:
+    answers: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
+    for vote in votes:
+        if vote.judge is not None and vote.case is None:
+            answers[vote.judge, vote.first, vote.second].append(vote.outcome)
+    repeats = sum(len(given) - 1 for given in answers.values())
+    if repeats < REPEATS or any(len(set(given)) > 1 for given in answers.values()):
+        return ""
+    total = repeats + len(answers)
+    return (
+        f"All {repeats:,} questions that were put to the same judge again, in the same order, got the same answer. If "
+        f"the judge always answers the same, these {total:,} votes are only {len(answers):,}, and nothing is proved. "
+        "Give the study cases, or ask more judges."
+    )
+
+
+def _few_cases(votes: Sequence[Row]) -> str:
+    cases = len({vote.case for vote in votes if vote.case is not None})
+    if not 0 < cases < FEW_CASES:
+        return ""
+    return f"The votes are about {cases} case{'' if cases == 1 else 's'}. The result holds for these, not for others."
+
+
+def _one_judge(votes: Sequence[Row], family: Family) -> str:
+    gains = evidence_by_judge(votes, family)
+    total = sum(gains.values())
+    if len(gains) < 2 or not total:
+        return ""
+    judge, most = gains.most_common(1)[0]
+    if most <= total / 2:
+        return ""
+    who = "One judge without a name" if judge is None else f"Judge {judge!r}"
+    return f"{who} gave {100 * most / total:.0f} % of the evidence. Ask other judges to make the result less personal."
+
+
+def evidence_by_judge(votes: Sequence[Row], family: Family) -> Counter[str | None]:
+    """What each judge's votes have won for the accounts that bet on them, in nats. Losses do not count."""
+    gains: Counter[str | None] = Counter()
+    placed = [vote for vote in votes if vote.bet is not None and vote.outcome is not None]
+    if not placed:
+        return gains
+    bets, outcomes = (np.array([getattr(vote, part) for vote in placed], np.float64) for part in ("bet", "outcome"))
+    seen = np.where(bets > 0, outcomes, family.flip(outcomes))
+    won = np.maximum(family.log_factor(np.abs(bets), 0.0, seen), 0.0)
+    for vote, gain in zip(placed, won.tolist(), strict=True):
+        gains[vote.judge] += gain
+    return gains
+
+
+def _one_side(votes: Sequence[Row], family: Family) -> list[str]:
+    sides: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for vote in votes:
+        if vote.judge is not None and vote.outcome is not None and vote.outcome != family.tie:
+            sides[vote.judge][vote.outcome < family.tie] += 1
+    found = []
+    for judge, (first, second) in sides.items():
+        share = max(first, second) / (first + second)
+        if first + second >= ENOUGH_VOTES and share > ONE_SIDE:
+            side = "first" if first > second else "second"
+            found.append(
+                f"Judge {judge!r} preferred the item shown {side} in {100 * share:.0f} % of {first + second:,} answers. "
+                "Such votes say little about the items; check how the judge reads the question."
+            )
+    return found
