@@ -82,7 +82,7 @@ def _one_side(votes: Sequence[Row], family: Family) -> list[str]:
         if first + second >= ENOUGH_VOTES and share > ONE_SIDE:
             side = "first" if first > second else "second"
             found.append(
-                f"Judge {judge!r} preferred the item shown {side} in {100 * share:.0f} % of {first + second:,} answers. "
-                "Such votes say little about the items; check how the judge reads the question."
+                f"Judge {judge!r} preferred the item shown {side} in {100 * share:.0f} % of {first + second:,} "
+                "answers. Such votes say little about the items; check how the judge reads the question."
             )
     return found
