@@ -78,11 +78,6 @@ def net_sums(first: Ints, second: Ints, values: Floats, n: int) -> Floats:
     return node_sums(first, values, n) - node_sums(second, values, n)
 
 
-def every(flags: Flags) -> bool:
-    """np.all, and quick for a single one."""
-    return bool(flags.all() if flags.ndim else flags)
-
-
 def edge_codes(n: int, first: Ints, second: Ints) -> Ints:
     """Where the pairs stand in a flattened n x n matrix."""
     codes: Ints = first * n + second

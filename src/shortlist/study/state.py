@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 from shortlist.core import loop, revisions
 from shortlist.core.betting import in_parts
-from shortlist.core.draws import draw_number
-from shortlist.core.evidence import pending_questions as as_pending
+from shortlist.core.draws import draw_case, draw_number
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import pair_items, pair_number
-from shortlist.core.tally import Block, Vote
+from shortlist.core.tally import Block, Vote, as_block
 from shortlist.errors import NothingToAsk
 from shortlist.study.bound_history import START, BoundHistory, extended
 from shortlist.study.events import (
@@ -75,12 +74,13 @@ def empty_state(start: loop.State) -> StudyState:
 
 
 def next_question(
-    state: StudyState, judge: str | None, avoid: frozenset[int], lease: float | None, pair: int | None = None
-) -> Asked:
+    state: StudyState, judge: str | None, avoid: frozenset[int], pair: int | None = None, cases: Sequence[str] = (),
+    lease: float | None = None, run: str | None = None,
+) -> Asked:  # fmt: skip
     """The question to ask now, about the pair if one is given. Raises NothingToAsk when pending questions use up the
     vote budget."""
     ahead, problem, pending = state.ahead, state.ahead.problem, state.pending
-    if problem.max_votes is not None and len(pending) + round(ahead.tally.votes) >= problem.max_votes:
+    if problem.max_votes is not None and len(pending) + round(ahead.evidence.tally.votes) >= problem.max_votes:
         raise NothingToAsk(
             f"all {problem.max_votes} votes of the budget are asked for; answer or skip the pending questions"
         )
@@ -88,7 +88,8 @@ def next_question(
     i, j = pair_items(problem.n, loop.ask(ahead, [*asked, *state.skipped], avoid) if pair is None else pair)
     if draw_number(2, "side", ahead.seed, state.n_asked):
         i, j = j, i
-    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, None, lease)
+    case = draw_case(ahead.seed, state.n_asked, cases) if cases else None
+    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, case, lease, run)
 
 
 def apply_all(state: StudyState, events: Iterable[Event]) -> StudyState:
@@ -140,15 +141,16 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
         state = state._replace(voided=state.voided | {event.judge})
     if not event.votes:
         return state
+    pending = pending_votes(state)
     with one_thread():
-        left = revisions.withdraw(state.ahead, [_vote(counted) for counted in event.votes], pending_questions(state))
-    return _decided(state, left)
+        left = revisions.withdraw(state.ahead, [_vote(counted) for counted in event.votes], pending)
+    return _decided(state, left, pending)
 
 
 def _imported(event: Imported, state: StudyState) -> StudyState:
     with one_thread():
         for _, _, after in _parts(event, state):
-            history = extended(state.bound_history, after, pending_questions(state))
+            history = extended(state.bound_history, after, pending_votes(state))
             state = state._replace(settled=after, bound_history=history)
     return _look_ahead(state)
 
@@ -160,7 +162,7 @@ def _parts(event: Imported, state: StudyState) -> Iterator[tuple[loop.State, Blo
     for part in in_parts(event.block, after.tally.votes):
         if after.verdict.done:
             return
-        before, after = after, loop.tell_block(after, part, pending_questions(state))
+        before, after = after, loop.tell_block(after, part, pending_votes(state))
         yield before, part, after
 
 
@@ -192,16 +194,27 @@ def _paused(event: Paused, state: StudyState) -> StudyState:
     return state._replace(paused=event.paused)
 
 
-def pending_questions(state: StudyState) -> Block | None:
-    """The pending questions, for a stopping rule that counts them as lost."""
-    if not state.any_order:
+def pending_votes(state: StudyState) -> Block | None:
+    """The pending questions, for a stopping rule that counts them as lost. Their outcomes mean nothing."""
+    if not state.unsettled or not state.any_order:
         return None
-    return as_pending([_answer(question) for question in state.unsettled.values()])
+    return as_block([_answer(question) for question in state.unsettled.values()])
 
 
 def _close(state: StudyState, closed: Unsettled) -> StudyState:
-    if state.any_order:
-        return _close_now(state, closed)
+    """With a question that was answered or skipped."""
+    if not state.any_order:
+        return _close_in_order(state, closed)
+    left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
+    state = state._replace(unsettled=left)
+    pending = as_block([_answer(question) for question in left.values()]) if left else None
+    with nullcontext() if state.ahead.evidence.mle is None else one_thread():
+        if closed.outcome is None:
+            return _decided(state, revisions.recheck(state.ahead, pending), pending)
+        return _decided(state, loop.tell(state.ahead, _answer(closed), pending), pending)
+
+
+def _close_in_order(state: StudyState, closed: Unsettled) -> StudyState:
     unsettled = {**state.unsettled, closed.asked.question: closed}
     settled, waiting = state.settled, list(unsettled.values())
     with one_thread():
@@ -213,21 +226,11 @@ def _close(state: StudyState, closed: Unsettled) -> StudyState:
     return _look_ahead(state._replace(settled=settled, unsettled=left, bound_history=history))
 
 
-def _close_now(state: StudyState, closed: Unsettled) -> StudyState:
-    left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
-    state = state._replace(unsettled=left)
-    pending = pending_questions(state)
-    with nullcontext() if state.ahead.evidence.mle is None else one_thread():
-        if closed.outcome is None:
-            return _decided(state, revisions.recheck(state.ahead, pending))
-        return _decided(state, loop.tell(state.ahead, _answer(closed), pending))
-
-
-def _decided(state: StudyState, decided: loop.State) -> StudyState:
+def _decided(state: StudyState, decided: loop.State, pending: Block | None) -> StudyState:
     """With a loop state that has every answer so far."""
     history = state.bound_history
     if decided.verdict is not state.settled.verdict:
-        history = extended(history, decided, pending_questions(state))
+        history = extended(history, decided, pending)
     return state._replace(settled=decided, ahead=decided, bound_history=history)
 
 

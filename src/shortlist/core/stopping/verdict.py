@@ -35,15 +35,6 @@ class Verdict(Generic[Item]):
     statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
     threshold: float | None = None  # glr: beta; while not done, at most beta
 
-    def says_the_same(self, other: "Verdict[Item]") -> bool:
-        """Is only the number of votes another, as far as can be seen at a glance?"""
-        same = self.top is other.top and self.undecided is other.undecided and self.done == other.done
-        return same and (self.statistic, self.error_bound) == (other.statistic, other.error_bound)
-
-    def after(self, votes: int, votes_left: float | None) -> "Verdict[Item]":
-        """The same verdict some votes later."""
-        return evolve(self, votes=votes, votes_left=votes_left)
-
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values for JSON: lists for tuples, None for what is not finite."""
         parts = {name: _plain(getattr(self, name)) for name in FIELDS}
@@ -98,12 +89,20 @@ def _plain(value: Any) -> Any:
 FIELDS = tuple(part.name for part in fields(Verdict))
 
 
-def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict[str]:
-    """The verdict with names for numbers, the top best first."""
-
-    def names(numbers: Sequence[int]) -> tuple[str, ...]:
-        return tuple(items[number] for number in numbers)
-
+def named(
+    verdict: Verdict[int], items: Sequence[str], theta: Floats, last: tuple[Verdict[int], Verdict[str]] | None = None
+) -> Verdict[str]:
+    """The verdict with names for numbers, the top best first. `last` is an older verdict with its named one, which is
+    named again only if it says something else."""
+    if last is not None and _says_the_same(verdict, last[0]):
+        return evolve(last[1], votes=verdict.votes, votes_left=verdict.votes_left)
     best_first = sorted(verdict.top, key=lambda i: -theta[i])
-    sides = {side: names(getattr(verdict, side)) for side in ("certainly_in", "certainly_out", "undecided")}
-    return Verdict(**{**vars(verdict), **sides, "top": names(best_first)})
+    sides = {name: getattr(verdict, name) for name in ("certainly_in", "certainly_out", "undecided")}
+    names = {name: tuple(items[i] for i in side) for name, side in {**sides, "top": best_first}.items()}
+    return Verdict(**{**vars(verdict), **names})
+
+
+def _says_the_same(verdict: Verdict[int], other: Verdict[int]) -> bool:
+    """Is only the number of votes another, as far as can be seen at a glance?"""
+    same = verdict.top is other.top and verdict.undecided is other.undecided and verdict.done == other.done
+    return same and (verdict.statistic, verdict.error_bound) == (other.statistic, other.error_bound)
