@@ -5,6 +5,7 @@ same state and the same next question. No input or output, no clock, no hidden r
 state, such as an undo, is in `revisions`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -100,7 +101,7 @@ def _round(state: State, evidence: Evidence, rounds: int, pending: Block | None)
     """evidence -> estimate -> stop? -> learn."""
     state = state._replace(evidence=evidence if evidence.mle is None else evidence.estimate(state.problem))
     votes = round(evidence.tally.votes)
-    if votes >= state.checked * (1 + state.stopping.every) or _used_up(state.problem, votes):
+    if votes >= min(state.checked * (1 + state.stopping.every), state.problem.max_votes or math.inf):
         state = check_stop(state, pending)
     return state if state.verdict.done else learn(state, rounds)
 
@@ -109,7 +110,7 @@ def check_stop(state: State, pending: Block | None = None) -> State:
     """The state with the stopping rule's verdict on its votes; a budget that is used up ends a study too."""
     problem, stopping, votes = state.problem, state.stopping, round(state.evidence.tally.votes)
     memory, verdict = stopping.check(state.stopping_memory, problem, state.evidence, pending)
-    if not verdict.done and _used_up(problem, votes):
+    if not verdict.done and votes >= (problem.max_votes or math.inf):
         verdict = stopping.examine(memory, problem, state.evidence, pending)
         verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
     elif not verdict.done:
@@ -130,10 +131,6 @@ def examine(state: State, pending: Block | None = None) -> Verdict[int]:
         return state.verdict
     verdict = state.stopping.examine(state.stopping_memory, state.problem, state.evidence, pending)
     return verdict if verdict.done else _with_forecast(state, verdict)
-
-
-def _used_up(problem: Problem, votes: int) -> bool:
-    return problem.max_votes is not None and votes >= problem.max_votes
 
 
 def _with_forecast(state: State, verdict: Verdict[int]) -> Verdict[int]:

@@ -32,7 +32,8 @@ def pair_number(n: int, i: int, j: int) -> int:
 def pair_numbers(n: int, first: Ints, second: Ints) -> Ints:
     """`pair_number` for arrays, or for two plain numbers."""
     if isinstance(first, int):
-        return pair_number(n, first, second)
+        number: Ints = _before_rows(n)[min(first, second)] + max(first, second)
+        return number
     numbers: Ints = _before_rows(n)[np.minimum(first, second)] + np.maximum(first, second)
     return numbers
 

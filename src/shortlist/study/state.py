@@ -5,6 +5,8 @@ Answers may come in any order, and how long one takes must not bias the verdict.
 answer as it comes and counts a pending question as lost by both items. Other stopping rules need the votes in the order
 asked: then `settled` has folded every question up to the oldest pending one, and it alone decides; `ahead` also has the
 answers that came early, and only chooses what to ask next.
+
+The state also keeps how the error bound fell: one series for the terminal, the page and the report.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,9 +19,10 @@ from shortlist.core.betting import in_parts
 from shortlist.core.draws import draw_case, draw_number
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import pair_items, pair_number
+from shortlist.core.problem import Problem
+from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
 from shortlist.errors import NothingToAsk
-from shortlist.study.bound_history import START, BoundHistory, extended
 from shortlist.study.events import (
     VOIDED,
     Asked,
@@ -33,6 +36,21 @@ from shortlist.study.events import (
     Told,
     Withdrawn,
 )
+
+GROWTH = 1.05
+MOST_FITS = 500  # constrained fits that one point of a glr study may cost
+
+
+class BoundPoint(NamedTuple):
+    """The error bound after so many votes, and about how many votes were still needed."""
+
+    votes: int
+    error_bound: float
+    votes_left: float | None
+
+
+BoundHistory = tuple[BoundPoint, ...]
+START: BoundHistory = (BoundPoint(0, 1.0, None),)
 
 
 class Unsettled(NamedTuple):
@@ -150,7 +168,7 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
 def _imported(event: Imported, state: StudyState) -> StudyState:
     with one_thread():
         for _, _, after in _parts(event, state):
-            history = extended(state.bound_history, after, pending_votes(state))
+            history = _extended(state.bound_history, after, pending_votes(state))
             state = state._replace(settled=after, bound_history=history)
     return _look_ahead(state)
 
@@ -222,7 +240,7 @@ def _close_in_order(state: StudyState, closed: Unsettled) -> StudyState:
             first = waiting.pop(0)
             settled = settled if first.outcome is None else loop.tell(settled, _answer(first))
     left = {later.asked.question: later for later in waiting}
-    history = extended(state.bound_history, settled, None)
+    history = _extended(state.bound_history, settled, None)
     return _look_ahead(state._replace(settled=settled, unsettled=left, bound_history=history))
 
 
@@ -230,8 +248,27 @@ def _decided(state: StudyState, decided: loop.State, pending: Block | None) -> S
     """With a loop state that has every answer so far."""
     history = state.bound_history
     if decided.verdict is not state.settled.verdict:
-        history = extended(history, decided, pending)
+        history = _extended(history, decided, pending)
     return state._replace(settled=decided, ahead=decided, bound_history=history)
+
+
+def _extended(history: BoundHistory, state: loop.State, pending: Block | None) -> BoundHistory:
+    """The series with a point for this state, if one is due: the bound changed, or the votes grew by 5 %."""
+    verdict, last = state.verdict, history[-1]
+    is_reported = state.stopping.name != "glr"  # the cheap check of glr only asks whether to stop
+    grown = verdict.votes >= GROWTH * last.votes and verdict.votes > last.votes
+    ended = verdict.done and verdict.votes != last.votes
+    if not (grown or ended or (verdict.error_bound != last.error_bound and is_reported)):
+        return history
+    bound = verdict.error_bound
+    if not (is_reported or verdict.done):
+        bound = loop.examine(state, pending).error_bound if is_recorded(state.problem, state.stopping) else 1.0
+    return (*history, BoundPoint(verdict.votes, bound, verdict.votes_left))
+
+
+def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
+    """Can the series be computed? The bound of a glr study with many items takes too long."""
+    return stopping.name != "glr" or problem.k * (problem.n - problem.k) <= MOST_FITS
 
 
 def _look_ahead(state: StudyState) -> StudyState:

@@ -16,7 +16,7 @@ from shortlist.core.problem import Problem
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.posterior import chances
-from shortlist.core.stopping.verdict import Verdict, named
+from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally
 from shortlist.errors import (
     AlreadyAnswered,
@@ -31,7 +31,6 @@ from shortlist.errors import (
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.study.bound_history import BoundHistory
 from shortlist.study.events import (
     EXPIRED,
     VOIDED,
@@ -50,6 +49,7 @@ from shortlist.study.events import (
 from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
 from shortlist.study.state import (
+    BoundHistory,
     StudyState,
     apply,
     apply_all,
@@ -264,7 +264,8 @@ class Study:
         """The verdict by the stopping rule; cheap. Its error bound may be some votes old: see `examine`."""
         state = self._sync.state.settled
         if self._named is None or self._named[0] is not state.verdict:
-            self._named = state.verdict, named(state.verdict, self.items, state.theta_hat, self._named)
+            again = None if self._named is None else renamed(state.verdict, *self._named)
+            self._named = state.verdict, again or named(state.verdict, self.items, state.theta_hat)
         return self._named[1]
 
     def examine(self) -> Verdict[str]:

@@ -69,7 +69,8 @@ class Edges:
     def check(
         self, memory: EdgesMemory, problem: Problem, evidence: Evidence, pending: Block | None = None
     ) -> tuple[EdgesMemory, Verdict[int]]:
-        ledger = evidence.kept_ledger
+        ledger = evidence.ledger
+        assert ledger is not None  # it is wanted
         votes = round(ledger.votes)
         enough = _may_be_enough(problem, ledger)  # pending questions can only take away from it
         if not enough and ledger.votes < (1 + REPORT) * memory.reported and ledger.votes > 1:

@@ -89,20 +89,20 @@ def _plain(value: Any) -> Any:
 FIELDS = tuple(part.name for part in fields(Verdict))
 
 
-def named(
-    verdict: Verdict[int], items: Sequence[str], theta: Floats, last: tuple[Verdict[int], Verdict[str]] | None = None
-) -> Verdict[str]:
-    """The verdict with names for numbers, the top best first. `last` is an older verdict with its named one, which is
-    named again only if it says something else."""
-    if last is not None and _says_the_same(verdict, last[0]):
-        return evolve(last[1], votes=verdict.votes, votes_left=verdict.votes_left)
+def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict[str]:
+    """The verdict with names for numbers, the top best first."""
+
+    def names(numbers: Sequence[int]) -> tuple[str, ...]:
+        return tuple(items[number] for number in numbers)
+
     best_first = sorted(verdict.top, key=lambda i: -theta[i])
-    sides = {name: getattr(verdict, name) for name in ("certainly_in", "certainly_out", "undecided")}
-    names = {name: tuple(items[i] for i in side) for name, side in {**sides, "top": best_first}.items()}
-    return Verdict(**{**vars(verdict), **names})
+    sides = {side: names(getattr(verdict, side)) for side in ("certainly_in", "certainly_out", "undecided")}
+    return Verdict(**{**vars(verdict), **sides, "top": names(best_first)})
 
 
-def _says_the_same(verdict: Verdict[int], other: Verdict[int]) -> bool:
-    """Is only the number of votes another, as far as can be seen at a glance?"""
-    same = verdict.top is other.top and verdict.undecided is other.undecided and verdict.done == other.done
-    return same and (verdict.statistic, verdict.error_bound) == (other.statistic, other.error_bound)
+def renamed(verdict: Verdict[int], last: Verdict[int], named: Verdict[str]) -> Verdict[str] | None:
+    """The verdict with the names of the last one; None unless both say the same, as can be seen at a glance."""
+    same = verdict.top is last.top and verdict.undecided is last.undecided and verdict.done == last.done
+    if not same or (verdict.statistic, verdict.error_bound) != (last.statistic, last.error_bound):
+        return None
+    return evolve(named, votes=verdict.votes, votes_left=verdict.votes_left)
