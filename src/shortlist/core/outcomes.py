@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shortlist.core.arguments import shown
 from shortlist.core.families import Family
 from shortlist.core.pairs import Floats
+from shortlist.core.problem import shown
 from shortlist.errors import BadOutcome, UnknownItem
 
 TIE = "tie"

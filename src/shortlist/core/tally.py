@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.core.arguments import whole
 from shortlist.core.families import Family
 from shortlist.core.pairs import (
     Floats,
@@ -25,6 +24,7 @@ from shortlist.core.pairs import (
     pair_number,
     pair_numbers,
 )
+from shortlist.core.problem import whole
 from shortlist.errors import BadVotes
 
 Value = TypeVar("Value")

@@ -16,7 +16,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal, get_args
 
-from shortlist.core.arguments import whole
+from shortlist.core.problem import whole
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, StudyDone
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread

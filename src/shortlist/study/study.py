@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, overload
 
 from shortlist.core import loop
-from shortlist.core.arguments import whole
 from shortlist.core.linalg import one_thread
 from shortlist.core.outcomes import outcome_told
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, whole
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.posterior import chances
