@@ -123,10 +123,10 @@ class Ledger:
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
         family, belief = self.problem.family, self.belief
+        side, rows = 1.0 - 2.0 * (first > second), self.look_up(first, second)
         eta = belief.theta[first] - belief.theta[second]
         if damped:
             eta = family.damp(eta, belief.spread(first, second))
-        side, rows = 1.0 - 2.0 * (first > second), self.look_up(first, second)
         mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(side * eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
         return side * family.natural(mean)
 
@@ -141,7 +141,7 @@ class Ledger:
 
     def add(self, block: Block, pending: Block | None = None) -> "Ledger":
         """After more votes, with the bets placed when they were asked; `pending` are questions not answered yet."""
-        ledger, slots = self._with_rows(block, self._rows(block), block.votes)
+        ledger, slots = self._with_rows(block, self._rows(block), float(block.counts.sum()))
         if (ledger.table[slots, AHEAD : BEHIND + 1] >= self.enough).any():  # almost never
             ledger = ledger._mark(slots, block, pending)
         return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger

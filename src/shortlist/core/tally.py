@@ -61,7 +61,7 @@ class Block(NamedTuple):
 
     @property
     def votes(self) -> float:
-        return float(self.counts.sum() if self.counts.ndim else self.counts)
+        return float(self.counts.sum())
 
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""

@@ -108,13 +108,13 @@ class PendingCalls:
         if isinstance(answer, Skip):
             self.skip(call, answer.reason)
             return []
+        key = self._key(call)
         try:
             outcome = outcome_of(answer, call.first, call.second, self._family)
         except (BadOutcome, UnknownItem) as reason:
             message = f"the judge answered {answer!r} on {call}: {reason}"
             self.skip(call, message)
             raise JudgeFailed(message) from None
-        key = self._key(call)
         if self._uses_cache:  # before anything else can fail
             outcome = self._cache.add(key, outcome)
         self._log.count(call, outcome, self._family.tie)

@@ -22,8 +22,9 @@ from shortlist.core.pairs import pair_items, pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
-from shortlist.errors import NothingToAsk
+from shortlist.errors import NothingToAsk, StudyDone, StudyPaused, VoidJudge
 from shortlist.study.events import (
+    EXPIRED,
     VOIDED,
     Asked,
     CountedVote,
@@ -89,6 +90,23 @@ class StudyState(NamedTuple):
 
 def empty_state(start: loop.State) -> StudyState:
     return StudyState(start, start, {})
+
+
+def expire(state: StudyState, now: float) -> tuple[StudyState, list[Event]]:
+    """The state without the questions whose lease is over, and the events that close them."""
+    leases = [(asked.question, asked.lease) for asked in state.pending if asked.lease is not None]
+    expired: list[Event] = [Skipped(question, EXPIRED) for question, lease in leases if lease < now]
+    return (apply_all(state, expired) if expired else state), expired
+
+
+def check_open(state: StudyState, judge: str | None, study: str) -> None:
+    """Raise VoidJudge, StudyDone or StudyPaused if this judge is asked nothing more."""
+    if judge in state.voided:
+        raise VoidJudge(str(judge))
+    if state.settled.verdict.done:
+        raise StudyDone(str(state.settled.verdict.reason))
+    if state.paused:
+        raise StudyPaused(study)
 
 
 def next_question(

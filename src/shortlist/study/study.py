@@ -26,7 +26,6 @@ from shortlist.errors import (
     NothingToAsk,
     NothingToUndo,
     StudyDone,
-    StudyPaused,
     UnknownQuestion,
     VoidJudge,
 )
@@ -52,7 +51,9 @@ from shortlist.study.state import (
     StudyState,
     apply,
     apply_all,
+    check_open,
     empty_state,
+    expire,
     imported_votes,
     next_question,
     pending_votes,
@@ -125,9 +126,9 @@ class Study:
         asked: list[Asked] = []
         with self._sync.transaction():
             now = time.time()
-            state, expired = self._expire(now)
+            state, expired = expire(self._sync.state, now)
             if not (expired and state.settled.verdict.done):  # else only these questions delayed the verdict
-                self._check_open(state, judge)
+                check_open(state, judge, self.name)
                 until = None if lease is None else now + lease
                 while len(asked) < wanted:
                     try:
@@ -373,14 +374,6 @@ class Study:
     def _add(self, *events: Event) -> None:
         self._sync.add(events, apply_all(self._state, events))
 
-    def _check_open(self, state: StudyState, judge: str | None) -> None:
-        if judge in state.voided:
-            raise VoidJudge(str(judge))
-        if state.settled.verdict.done:
-            raise StudyDone(str(state.settled.verdict.reason))
-        if state.paused:
-            raise StudyPaused(self.name)
-
     def _allowed(self, pair: int) -> int:
         if self.problem.allowed is not None and pair not in self.problem.allowed:
             raise BadProblem("this pair is not among the allowed pairs of the study; ask about another")
@@ -389,13 +382,6 @@ class Study:
     def _check_undo(self) -> None:
         if not self._state.any_order:
             raise BadProblem("votes can be withdrawn only with stopping='edges' and wins, ties or grades")
-
-    def _expire(self, now: float) -> tuple[StudyState, list[Event]]:
-        """The state without the questions whose lease is over, and the events that close them."""
-        state = self._sync.state
-        leases = [(asked.question, asked.lease) for asked in state.pending if asked.lease is not None]
-        expired: list[Event] = [Skipped(question, EXPIRED) for question, lease in leases if lease < now]
-        return (apply_all(state, expired) if expired else state), expired
 
     def _late(self, number: int, outcome: float) -> Event:
         """An answer after the lease expired is kept; a second answer is refused."""
