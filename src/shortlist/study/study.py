@@ -168,12 +168,10 @@ class Study:
         with self._sync.transaction():
             asked = self._checked(question)
             value = outcome_told(outcome, winner, asked.first, asked.second, self.problem.family)
-            state, event = self._sync.state, Told(asked.id, value)
-            if is_late := not state.is_pending(asked.id):
-                self._add(self._late(asked.id, value))
-            else:
-                self._sync.add([event], apply(event, state))
-        if is_late:
+            state = self._sync.state
+            event = Told(asked.id, value) if state.is_pending(asked.id) else self._late(asked.id, value)
+            self._sync.add([event], apply(event, state))
+        if isinstance(event, Late):
             raise LateAnswer(asked.id)
         return self.verdict
 
@@ -202,7 +200,6 @@ class Study:
         """Ask this judge nothing more, and withdraw all their votes as `undo` does, imported ones too. Their pending
         questions count as lost by both items, or as skipped where votes count in order. A verdict that was reached
         before stays."""
-
         with self._sync.transaction():
             rows = [row for row in self._sync.table.of_judge(judge) if row.status == "counted"]
             told = [self._counted_vote(row) for row in rows if row.question is not None]
