@@ -26,10 +26,10 @@ CORE_LAYERS = [
     ["evidence"],
     ["betting", "estimate"],
     ["ridge"],
-    ["outcomes", "problem", "tally"],
+    ["outcomes", "tally"],
+    ["problem"],
     ["families", "linalg"],
-    ["pairs"],
-    ["arguments", "draws"],
+    ["draws", "pairs"],
 ]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
 CORE_HEIGHT = {name: len(CORE_LAYERS) - level for level, names in enumerate(CORE_LAYERS) for name in names}

@@ -26,7 +26,6 @@ from shortlist.errors import (
     VoidJudge,
 )
 from shortlist.study import sync as journal
-from shortlist.study.engine import connect
 from shortlist.study.events import (
     Asked,
     CountedVote,
@@ -41,7 +40,7 @@ from shortlist.study.events import (
     dump,
     load,
 )
-from shortlist.study.schema import HEAD, tables
+from shortlist.study.schema import HEAD, connect, tables
 from shortlist.study.snapshot import decode, encode
 from shortlist.study.sql import Database, close_databases, upgrade_storage
 from shortlist.study.storage import AnswerKey, Snapshot
@@ -296,7 +295,7 @@ def test_a_connection_that_was_lost_is_replaced(postgres_url, monkeypatch):
     with engine.connect() as connection:
         connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
     engine.dispose()
-    monkeypatch.setattr("shortlist.study.engine.IDLE", -1.0)
+    monkeypatch.setattr("shortlist.study.schema.IDLE", -1.0)
     play(study, 3)
     assert study.verdict.votes == 6
 

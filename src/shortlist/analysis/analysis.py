@@ -24,7 +24,7 @@ from shortlist.core.stopping.verdict import Verdict, named
 from shortlist.errors import BadInput
 from shortlist.simulation.run import simulate
 from shortlist.simulation.worlds import Utilities
-from shortlist.study.bound_history import BoundHistory, BoundPoint, is_recorded
+from shortlist.study.state import BoundHistory, BoundPoint, is_recorded
 from shortlist.study.study import Study
 from shortlist.votes.table import VoteTable
 

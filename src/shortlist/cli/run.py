@@ -38,7 +38,7 @@ from shortlist.judges.cases import read_cases
 from shortlist.judges.run import run_study
 from shortlist.judges.run_log import StudyRun
 from shortlist.study.create import create_study, load_study
-from shortlist.study.engine import shown
+from shortlist.study.schema import shown
 from shortlist.study.study import Study
 from shortlist.votes.items import read_items
 

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.pairs import Flags, Floats, Ints, every, node_sums, pair_ends, pair_numbers
+from shortlist.core.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
 from shortlist.core.problem import Problem
 from shortlist.core.ridge import Belief, nothing_known, refine
 from shortlist.core.tally import Block, evolve
@@ -54,13 +54,18 @@ class Ledger:
     votes: float
     believed: float  # votes when the belief was formed
 
-    @property
+    @cached_property
     def flipped(self) -> bool:
         return 2 * self.problem.k > self.problem.n
 
-    @property
+    @cached_property
     def k(self) -> int:
         return min(self.problem.k, self.problem.n - self.problem.k)
+
+    @cached_property
+    def enough(self) -> float:
+        """The level at the problem's delta."""
+        return self.level(self.problem.delta)
 
     @property
     def theta(self) -> Floats:
@@ -99,7 +104,7 @@ class Ledger:
 
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
-        slots, known = self._find(pair_numbers(self.problem.n, first, second))
+        slots, known = self._find(first, second)
         if not len(self.pairs):
             return np.zeros((*slots.shape, self.table.shape[1]))
         return (self.table.take(slots, axis=0, mode="clip").T * known.T).T
@@ -118,10 +123,10 @@ class Ledger:
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
         family, belief = self.problem.family, self.belief
+        side, rows = 1.0 - 2.0 * (first > second), self.look_up(first, second)
         eta = belief.theta[first] - belief.theta[second]
         if damped:
             eta = family.damp(eta, belief.spread(first, second))
-        side, rows = _side(first > second), self.look_up(first, second)
         mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(side * eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
         return side * family.natural(mean)
 
@@ -136,8 +141,9 @@ class Ledger:
 
     def add(self, block: Block, pending: Block | None = None) -> "Ledger":
         """After more votes, with the bets placed when they were asked; `pending` are questions not answered yet."""
-        ledger, slots = self._with_rows(block, self._rows(block), block.votes)
-        ledger = ledger._mark(slots, block, pending)
+        ledger, slots = self._with_rows(block, self._rows(block), float(block.counts.sum()))
+        if (ledger.table[slots, AHEAD : BEHIND + 1] >= self.enough).any():  # almost never
+            ledger = ledger._mark(slots, block, pending)
         return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
 
     def withdraw(self, block: Block) -> "Ledger":
@@ -176,11 +182,11 @@ class Ledger:
         family, bets = self.problem.family, block.bets
         assert bets is not None, "bets are placed when a question is asked, before its outcome is known"
         turned = (block.first > block.second) != self.flipped
-        bet, other = _side(turned) * bets, family.flip(block.outcome)
-        outcome = _pick(turned, other, block.outcome)
+        bet, other = bets * (1.0 - 2.0 * turned), family.flip(block.outcome)
+        outcome, seen_by_bettor = _pick(turned, other, block.outcome), _pick(bets > 0, block.outcome, other)
         rows = np.zeros((*bet.shape, self.table.shape[1]))
         rows[..., WEIGHT], rows[..., SUM] = family.decisive(outcome)
-        gain = family.log_factor(np.abs(bet), 0.0, _pick(bets > 0, block.outcome, other))
+        gain = family.log_factor(np.abs(bet), 0.0, seen_by_bettor)
         rows[..., AHEAD] = gain * (bet > 0)  # only the side that is believed better bets
         rows[..., BEHIND] = gain - rows[..., AHEAD]
         if self.problem.tolerance:
@@ -191,29 +197,33 @@ class Ledger:
 
     def _with_rows(self, block: Block, rows: Floats, votes: float) -> tuple["Ledger", Ints]:
         """With the rows added to their pairs, and where those are in the table."""
-        ledger, slots = self._with_pairs(pair_numbers(self.problem.n, block.first, block.second))
+        slots, known = self._find(block.first, block.second)
+        ledger = self if known.all() else self._with_pairs(block.first, block.second)
+        if ledger is not self:
+            slots, _ = ledger._find(block.first, block.second)
         touched = np.unique(slots) if slots.ndim else slots
+        low, high = (ends[touched] for ends in ledger.ends)
         table, inflow = ledger.table.copy(), self.inflow.copy()
         before = _with_cash(table[touched, AHEAD : BEHIND + 1])
-        _pile(table, slots, rows)
+        if slots.ndim:
+            np.add.at(table, slots, rows)
+        else:
+            table[slots] += rows
         change = _with_cash(table[touched, AHEAD : BEHIND + 1]) - before
-        low, high = ledger.ends
-        _pile(inflow, high[touched], change[..., 0])
-        _pile(inflow, low[touched], change[..., 1])
+        np.add.at(inflow, high, change[..., 0])
+        np.add.at(inflow, low, change[..., 1])
         return evolve(ledger, table=table, inflow=inflow, votes=self.votes + votes), slots
 
-    def _with_pairs(self, numbers: Ints) -> tuple["Ledger", Ints]:
-        """With a row for each of these pairs, and where those are."""
-        slots, known = self._find(numbers)
-        if every(known):
-            return self, slots
-        pairs = np.union1d(self.pairs, numbers)
+    def _with_pairs(self, first: Ints, second: Ints) -> "Ledger":
+        """With a row for each of these pairs."""
+        pairs = np.union1d(self.pairs, pair_numbers(self.problem.n, first, second))
         table = np.zeros((len(pairs), self.table.shape[1]))
         table[pairs.searchsorted(self.pairs)] = self.table
-        return replace(self, pairs=pairs, table=table), pairs.searchsorted(numbers)
+        return replace(self, pairs=pairs, table=table)
 
-    def _find(self, numbers: Ints) -> tuple[Ints, Flags]:
+    def _find(self, first: Ints, second: Ints) -> tuple[Ints, Flags]:
         """Where pairs are in the table, or would be, and which of them are there."""
+        numbers = pair_numbers(self.problem.n, first, second)
         slots = self.pairs.searchsorted(numbers)
         if not len(self.pairs):
             return slots, np.zeros(slots.shape, dtype=np.bool_)
@@ -221,10 +231,7 @@ class Ledger:
 
     def _mark(self, slots: Ints, block: Block, pending: Block | None) -> "Ledger":
         """With a mark on accounts of the block's pairs that are now enough by themselves, whatever is pending."""
-        enough = self.level(self.problem.delta)
-        if every((self.table[slots, AHEAD] < enough) & (self.table[slots, BEHIND] < enough)):
-            return self  # almost always
-        rows = self.table[slots, AHEAD : PROVED_BEHIND + 1]
+        enough, rows = self.enough, self.table[slots, AHEAD : PROVED_BEHIND + 1]
         if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
             return self
         sure = self if pending is None else self.doubting(pending)
@@ -250,23 +257,9 @@ def in_parts(votes: Block, known: float = 0.0) -> Iterator[Block]:
         begin = end
 
 
-def _pile(values: Floats, places: Ints, more: Floats) -> None:
-    """Add to the values at these places, to each as often as it is named."""
-    if places.ndim:
-        np.add.at(values, places, more)
-    else:
-        values[places] += more
-
-
 def _pick(which: Flags, yes: Floats, no: Floats) -> Floats:
     """np.where, and quick for a single choice."""
     return np.where(which, yes, no) if isinstance(which, np.ndarray) else yes if which else no
-
-
-def _side(turned: Any) -> Floats:
-    """-1 where a pair is seen from its other item, else 1."""
-    side: Floats = 1.0 - 2.0 * turned
-    return side
 
 
 def _with_cash(bet: Floats) -> Floats:

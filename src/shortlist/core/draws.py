@@ -25,18 +25,17 @@ class Draws(NamedTuple):
 
 def digest(*words: object) -> str:
     """Twelve letters that stand for these words."""
-    return hashlib.blake2b(_written(words), digest_size=6).hexdigest()
+    text = repr(tuple(map(str, words)))
+    return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
 
 
 def draw_number(below: int, *words: object) -> int:
     """A number from 0 to below - 1, all equally likely over the words."""
-    return int.from_bytes(hashlib.blake2b(_written(words), digest_size=16).digest(), "big") % below
+    text = repr(tuple(map(str, words)))
+    drawn = hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).digest()
+    return int.from_bytes(drawn, "big") % below
 
 
 def draw_case(seed: int, question: int, cases: Sequence[Thing]) -> Thing:
     """The case of a question: a fair draw with replacement, the same whenever this is called again."""
     return cases[draw_number(len(cases), "case", seed, question)]
-
-
-def _written(words: tuple[object, ...]) -> bytes:
-    return repr(tuple(map(str, words))).encode("utf-8", "backslashreplace")

@@ -68,8 +68,3 @@ def no_evidence(problem: Problem, wants: frozenset[str]) -> Evidence:
     """Before the first vote; `wants` names which of `mle` and `ledger` are kept."""
     mle = np.zeros(problem.n) if "mle" in wants else None
     return Evidence(empty_tally(problem.n), mle, empty_ledger(problem) if "ledger" in wants else None)
-
-
-def pending_questions(votes: Sequence[Vote]) -> Block | None:
-    """Questions that are asked and not answered, whose outcomes mean nothing; None if there are none."""
-    return as_block(votes) if votes else None

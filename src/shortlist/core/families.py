@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from shortlist.core.pairs import Floats, every
+from shortlist.core.pairs import Floats
 from shortlist.errors import BadFamily, BadOutcome
 
 Number = TypeVar("Number", float, Floats)
@@ -162,7 +162,7 @@ class BradleyTerry:
 
     def check(self, outcome: Floats) -> None:
         fine = (outcome >= 0.0) & (outcome <= 1.0)  # False for NaN
-        if not every(fine):
+        if not fine.all():
             bad = outcome[~fine].flat[0]
             raise BadOutcome(
                 f"outcome {bad} is not in [0, 1]; give 1 (first wins), 0 (second wins), 0.5 (tie) or a grade between"
@@ -249,7 +249,7 @@ class Gaussian:
 
     def check(self, outcome: Floats) -> None:
         fine = np.abs(outcome) <= MAX_DIFFERENCE * self.sigma  # False for NaN
-        if not every(fine):
+        if not fine.all():
             raise BadOutcome(f"outcome {outcome[~fine].flat[0]} is not a sensible number; give the measured difference")
 
     def margin(self, tolerance: float) -> float:

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from shortlist.core.arguments import real, whole
 from shortlist.core.estimate import Tie, reverse, screen
 from shortlist.core.families import Family, make_family
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import TINY_GAP, Floats, Ints, all_pairs, boundary, n_pairs
+from shortlist.core.problem import real, whole
 from shortlist.core.tally import expected_tally
 from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
 

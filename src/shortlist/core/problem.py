@@ -1,10 +1,15 @@
-"""What is asked: the best k of n, with error at most delta, under a family on Theta."""
+"""What is asked: the best k of n, with error at most delta, under a family on Theta.
 
+And `whole` and `real`, which say in one sentence what is wrong with a number that somebody gave.
+"""
+
+import math
+import operator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from shortlist.core.arguments import real, whole
 from shortlist.core.families import BradleyTerry, Family
 from shortlist.core.pairs import components, pair_ends
 from shortlist.errors import BadProblem
@@ -47,3 +52,31 @@ class Problem:
     def margin(self) -> float:
         """The tolerance as a difference of utilities."""
         return self.family.margin(self.tolerance)
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`; True is not one, numpy's integers are."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < least:
+        raise BadProblem(f"{name} is {value!r}; it must be a whole number, {least} or more")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """A finite number; True is not one, numpy's numbers are."""
+    try:
+        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadProblem(f"{name} is {value!r}; it must be a finite number")
+    return number
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """The value for an error message: on one line, and never long."""
+    text = repr(value[: limit + 1] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= limit + 2 else text[:limit] + "…"

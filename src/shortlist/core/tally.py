@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.core.arguments import whole
 from shortlist.core.families import Family
 from shortlist.core.pairs import (
     Floats,
@@ -25,6 +24,7 @@ from shortlist.core.pairs import (
     pair_number,
     pair_numbers,
 )
+from shortlist.core.problem import whole
 from shortlist.errors import BadVotes
 
 Value = TypeVar("Value")
@@ -61,7 +61,7 @@ class Block(NamedTuple):
 
     @property
     def votes(self) -> float:
-        return float(self.counts.sum() if self.counts.ndim else self.counts)
+        return float(self.counts.sum())
 
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""
@@ -89,8 +89,8 @@ def as_block(votes: Sequence[Vote]) -> Block:
 def one_vote(vote: Vote) -> Block:
     """One vote as a block of plain numbers in place of arrays of length one.
 
-    numpy takes both, and numbers make a round of ask and tell a third quicker. The types do not tell: only here do
-    numbers pass for arrays, and only the ledger takes such blocks.
+    numpy takes both, and numbers make a round of ask and tell a third quicker. The types do not tell: only here and
+    in `loop.bet` do numbers pass for arrays, and only the ledger takes them.
     """
     first: Any = vote.first
     second: Any = vote.second
@@ -137,9 +137,19 @@ class Tally:
 
     def add(self, family: Family, vote: Vote, count: float = 1.0) -> "Tally":
         """The tally after one more vote, or with count=-1 without one that it has."""
-        i, j = min(vote.first, vote.second), max(vote.first, vote.second)
-        seen_from_i = vote.outcome if vote.first == i else family.flip(vote.outcome)
-        return self._add_one(i, j, count, count * family.statistic(seen_from_i))
+        is_turned = vote.first > vote.second
+        i, j = (vote.second, vote.first) if is_turned else (vote.first, vote.second)
+        total = count * family.statistic(family.flip(vote.outcome) if is_turned else vote.outcome)
+        pair = pair_number(self.n, i, j)
+        slot = int(self.pairs.searchsorted(pair))
+        if slot < len(self.pairs) and self.pairs[slot] == pair:
+            counts, sums = self.counts.copy(), self.sums.copy()
+            counts[slot] += count
+            sums[slot] += total
+            return evolve(self, counts=counts, sums=sums, votes=self.votes + count)
+        pairs, first = np.insert(self.pairs, slot, pair), np.insert(self.first, slot, i)
+        second, counts = np.insert(self.second, slot, j), np.insert(self.counts, slot, count)
+        return self._heir(Tally(self.n, pairs, first, second, counts, np.insert(self.sums, slot, total)), count)
 
     def add_block(self, family: Family, block: Block) -> "Tally":
         """The tally after many votes at once."""
@@ -164,26 +174,6 @@ class Tally:
         new_counts[slots] += counts
         new_sums[slots] += sums
         return self._heir(replace(here, counts=new_counts, sums=new_sums), float(counts.sum()))
-
-    def _add_one(self, i: int, j: int, count: float, total: float) -> "Tally":
-        pair = pair_number(self.n, i, j)
-        slot = int(self.pairs.searchsorted(pair))
-        if slot < len(self.pairs) and self.pairs[slot] == pair:
-            counts, sums = self.counts.copy(), self.sums.copy()
-            counts[slot] += count
-            sums[slot] += total
-            return evolve(self, counts=counts, sums=sums, votes=self.votes + count)
-        return self._heir(
-            Tally(
-                self.n,
-                np.insert(self.pairs, slot, pair),
-                np.insert(self.first, slot, i),
-                np.insert(self.second, slot, j),
-                np.insert(self.counts, slot, count),
-                np.insert(self.sums, slot, total),
-            ),
-            count,
-        )
 
 
 def empty_tally(n: int) -> Tally:

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from shortlist.core.arguments import real, whole
+from shortlist.core.problem import real, whole
 from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, ShortlistError
 from shortlist.judges.base import Ask, Call, Judge, Reply, Skip, Tokens
 from shortlist.judges.cases import Contents, with_contents

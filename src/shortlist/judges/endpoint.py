@@ -18,9 +18,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from shortlist.core.arguments import real
 from shortlist.core.draws import digest
 from shortlist.core.outcomes import SHARES, winner_of
+from shortlist.core.problem import real
 from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, NotInstalled
 from shortlist.judges.base import Ask, Call, Reply, Tokens
 

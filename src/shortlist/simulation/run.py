@@ -16,14 +16,12 @@ import numpy as np
 
 from shortlist.baselines import BASELINES, check_baseline, run_baseline
 from shortlist.core import loop
-from shortlist.core.arguments import real, whole
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends, pair_items
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real, whole
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
-from shortlist.core.sampling.oracle import OnlineOracle, Oracle
-from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.oracle_tracking import OnlineOracle, Oracle, OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Vote

@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shortlist.core.arguments import whole
 from shortlist.core.estimate import fit
 from shortlist.core.families import BradleyTerry, Family
 from shortlist.core.pairs import TINY_GAP, Floats, Ints, n_pairs, pair_ends, pair_numbers, top_k
+from shortlist.core.problem import whole
 from shortlist.core.tally import Block, tally_votes
 from shortlist.errors import BadInstance, TieAtCutoff
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from shortlist.core.arguments import whole
 from shortlist.core.families import Family, make_family
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, whole
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES

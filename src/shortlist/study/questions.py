@@ -1,4 +1,4 @@
-"""What a person meets in a study: questions, answers and names, and whether what they say makes sense."""
+"""What a person meets in a study: questions and names, and whether what they say makes sense."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 
 from shortlist.core import loop
-from shortlist.core.arguments import shown
-from shortlist.core.families import Family
-from shortlist.core.outcomes import TIE, outcome_of, outcome_of_winner
 from shortlist.core.pairs import Floats, pair_number
 from shortlist.core.sampling.bridge import Bridge
-from shortlist.errors import BadOutcome, BadProblem, UnknownQuestion
+from shortlist.errors import BadOutcome, BadProblem
 
 Pair = tuple[str, str]
 Pairs = Iterable[Pair]
@@ -28,25 +25,6 @@ class Question:
     judge: str | None = None
     bet: float = 0.0  # what the certificate bet on `first` when it was asked
     case: str | None = None  # the id of what the items are to be compared on
-
-
-def question_id(question: Question | int) -> int:
-    """The number of a question, given as such or by its number."""
-    number = question.id if isinstance(question, Question) else question
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise UnknownQuestion(number)
-    return number
-
-
-def outcome_told(family: Family, question: Question, outcome: Any, winner: str | None) -> float:
-    """The outcome of an answer to a question, as seen from its first item."""
-    if (outcome is None) == (winner is None):
-        raise BadOutcome("give either an outcome or winner=, and one of them")
-    if winner is not None:
-        return outcome_of_winner(winner, question.first, question.second, family)
-    if isinstance(outcome, str) and outcome != TIE:
-        raise BadOutcome(f"outcome {shown(outcome)} is not a number; for a name use winner=, for a tie give 'tie'")
-    return outcome_of(outcome, question.first, question.second, family)
 
 
 def as_outcomes(values: Sequence[float]) -> Floats:

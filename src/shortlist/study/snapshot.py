@@ -1,4 +1,4 @@
-"""A desk as bytes and back: the snapshot that saves folding a long study from its first record.
+"""A state as bytes and back: the snapshot that saves folding a long study from its first event.
 
 Only arrays, plain values and this package's own records are written; reading runs no code from the file. Parts
 that are one object are written once.

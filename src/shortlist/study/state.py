@@ -5,6 +5,8 @@ Answers may come in any order, and how long one takes must not bias the verdict.
 answer as it comes and counts a pending question as lost by both items. Other stopping rules need the votes in the order
 asked: then `settled` has folded every question up to the oldest pending one, and it alone decides; `ahead` also has the
 answers that came early, and only chooses what to ask next.
+
+The state also keeps how the error bound fell: one series for the terminal, the page and the report.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,14 +16,15 @@ from typing import Any, NamedTuple
 
 from shortlist.core import loop, revisions
 from shortlist.core.betting import in_parts
-from shortlist.core.draws import draw_number
-from shortlist.core.evidence import pending_questions as as_pending
+from shortlist.core.draws import draw_case, draw_number
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import pair_items, pair_number
-from shortlist.core.tally import Block, Vote
-from shortlist.errors import NothingToAsk
-from shortlist.study.bound_history import START, BoundHistory, extended
+from shortlist.core.problem import Problem
+from shortlist.core.stopping.base import StoppingRule
+from shortlist.core.tally import Block, Vote, as_block
+from shortlist.errors import NothingToAsk, StudyDone, StudyPaused, VoidJudge
 from shortlist.study.events import (
+    EXPIRED,
     VOIDED,
     Asked,
     CountedVote,
@@ -34,6 +37,21 @@ from shortlist.study.events import (
     Told,
     Withdrawn,
 )
+
+GROWTH = 1.05
+MOST_FITS = 500  # constrained fits that one point of a glr study may cost
+
+
+class BoundPoint(NamedTuple):
+    """The error bound after so many votes, and about how many votes were still needed."""
+
+    votes: int
+    error_bound: float
+    votes_left: float | None
+
+
+BoundHistory = tuple[BoundPoint, ...]
+START: BoundHistory = (BoundPoint(0, 1.0, None),)
 
 
 class Unsettled(NamedTuple):
@@ -74,13 +92,31 @@ def empty_state(start: loop.State) -> StudyState:
     return StudyState(start, start, {})
 
 
+def expire(state: StudyState, now: float) -> tuple[StudyState, list[Event]]:
+    """The state without the questions whose lease is over, and the events that close them."""
+    leases = [(asked.question, asked.lease) for asked in state.pending if asked.lease is not None]
+    expired: list[Event] = [Skipped(question, EXPIRED) for question, lease in leases if lease < now]
+    return (apply_all(state, expired) if expired else state), expired
+
+
+def check_open(state: StudyState, judge: str | None, study: str) -> None:
+    """Raise VoidJudge, StudyDone or StudyPaused if this judge is asked nothing more."""
+    if judge in state.voided:
+        raise VoidJudge(str(judge))
+    if state.settled.verdict.done:
+        raise StudyDone(str(state.settled.verdict.reason))
+    if state.paused:
+        raise StudyPaused(study)
+
+
 def next_question(
-    state: StudyState, judge: str | None, avoid: frozenset[int], lease: float | None, pair: int | None = None
-) -> Asked:
+    state: StudyState, judge: str | None, avoid: frozenset[int], pair: int | None = None, cases: Sequence[str] = (),
+    lease: float | None = None, run: str | None = None,
+) -> Asked:  # fmt: skip
     """The question to ask now, about the pair if one is given. Raises NothingToAsk when pending questions use up the
     vote budget."""
     ahead, problem, pending = state.ahead, state.ahead.problem, state.pending
-    if problem.max_votes is not None and len(pending) + round(ahead.tally.votes) >= problem.max_votes:
+    if problem.max_votes is not None and len(pending) + round(ahead.evidence.tally.votes) >= problem.max_votes:
         raise NothingToAsk(
             f"all {problem.max_votes} votes of the budget are asked for; answer or skip the pending questions"
         )
@@ -88,7 +124,8 @@ def next_question(
     i, j = pair_items(problem.n, loop.ask(ahead, [*asked, *state.skipped], avoid) if pair is None else pair)
     if draw_number(2, "side", ahead.seed, state.n_asked):
         i, j = j, i
-    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, None, lease)
+    case = draw_case(ahead.seed, state.n_asked, cases) if cases else None
+    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, case, lease, run)
 
 
 def apply_all(state: StudyState, events: Iterable[Event]) -> StudyState:
@@ -140,15 +177,16 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
         state = state._replace(voided=state.voided | {event.judge})
     if not event.votes:
         return state
+    pending = pending_votes(state)
     with one_thread():
-        left = revisions.withdraw(state.ahead, [_vote(counted) for counted in event.votes], pending_questions(state))
-    return _decided(state, left)
+        left = revisions.withdraw(state.ahead, [_vote(counted) for counted in event.votes], pending)
+    return _decided(state, left, pending)
 
 
 def _imported(event: Imported, state: StudyState) -> StudyState:
     with one_thread():
         for _, _, after in _parts(event, state):
-            history = extended(state.bound_history, after, pending_questions(state))
+            history = _extended(state.bound_history, after, pending_votes(state))
             state = state._replace(settled=after, bound_history=history)
     return _look_ahead(state)
 
@@ -160,7 +198,7 @@ def _parts(event: Imported, state: StudyState) -> Iterator[tuple[loop.State, Blo
     for part in in_parts(event.block, after.tally.votes):
         if after.verdict.done:
             return
-        before, after = after, loop.tell_block(after, part, pending_questions(state))
+        before, after = after, loop.tell_block(after, part, pending_votes(state))
         yield before, part, after
 
 
@@ -192,16 +230,27 @@ def _paused(event: Paused, state: StudyState) -> StudyState:
     return state._replace(paused=event.paused)
 
 
-def pending_questions(state: StudyState) -> Block | None:
-    """The pending questions, for a stopping rule that counts them as lost."""
-    if not state.any_order:
+def pending_votes(state: StudyState) -> Block | None:
+    """The pending questions, for a stopping rule that counts them as lost. Their outcomes mean nothing."""
+    if not state.unsettled or not state.any_order:
         return None
-    return as_pending([_answer(question) for question in state.unsettled.values()])
+    return as_block([_answer(question) for question in state.unsettled.values()])
 
 
 def _close(state: StudyState, closed: Unsettled) -> StudyState:
-    if state.any_order:
-        return _close_now(state, closed)
+    """With a question that was answered or skipped."""
+    if not state.any_order:
+        return _close_in_order(state, closed)
+    left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
+    state = state._replace(unsettled=left)
+    pending = as_block([_answer(question) for question in left.values()]) if left else None
+    with nullcontext() if state.ahead.evidence.mle is None else one_thread():
+        if closed.outcome is None:
+            return _decided(state, revisions.recheck(state.ahead, pending), pending)
+        return _decided(state, loop.tell(state.ahead, _answer(closed), pending), pending)
+
+
+def _close_in_order(state: StudyState, closed: Unsettled) -> StudyState:
     unsettled = {**state.unsettled, closed.asked.question: closed}
     settled, waiting = state.settled, list(unsettled.values())
     with one_thread():
@@ -209,26 +258,35 @@ def _close(state: StudyState, closed: Unsettled) -> StudyState:
             first = waiting.pop(0)
             settled = settled if first.outcome is None else loop.tell(settled, _answer(first))
     left = {later.asked.question: later for later in waiting}
-    history = extended(state.bound_history, settled, None)
+    history = _extended(state.bound_history, settled, None)
     return _look_ahead(state._replace(settled=settled, unsettled=left, bound_history=history))
 
 
-def _close_now(state: StudyState, closed: Unsettled) -> StudyState:
-    left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
-    state = state._replace(unsettled=left)
-    pending = pending_questions(state)
-    with nullcontext() if state.ahead.evidence.mle is None else one_thread():
-        if closed.outcome is None:
-            return _decided(state, revisions.recheck(state.ahead, pending))
-        return _decided(state, loop.tell(state.ahead, _answer(closed), pending))
-
-
-def _decided(state: StudyState, decided: loop.State) -> StudyState:
+def _decided(state: StudyState, decided: loop.State, pending: Block | None) -> StudyState:
     """With a loop state that has every answer so far."""
     history = state.bound_history
     if decided.verdict is not state.settled.verdict:
-        history = extended(history, decided, pending_questions(state))
+        history = _extended(history, decided, pending)
     return state._replace(settled=decided, ahead=decided, bound_history=history)
+
+
+def _extended(history: BoundHistory, state: loop.State, pending: Block | None) -> BoundHistory:
+    """The series with a point for this state, if one is due: the bound changed, or the votes grew by 5 %."""
+    verdict, last = state.verdict, history[-1]
+    is_reported = state.stopping.name != "glr"  # the cheap check of glr only asks whether to stop
+    grown = verdict.votes >= GROWTH * last.votes and verdict.votes > last.votes
+    ended = verdict.done and verdict.votes != last.votes
+    if not (grown or ended or (verdict.error_bound != last.error_bound and is_reported)):
+        return history
+    bound = verdict.error_bound
+    if not (is_reported or verdict.done):
+        bound = loop.examine(state, pending).error_bound if is_recorded(state.problem, state.stopping) else 1.0
+    return (*history, BoundPoint(verdict.votes, bound, verdict.votes_left))
+
+
+def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
+    """Can the series be computed? The bound of a glr study with many items takes too long."""
+    return stopping.name != "glr" or problem.k * (problem.n - problem.k) <= MOST_FITS
 
 
 def _look_ahead(state: StudyState) -> StudyState:

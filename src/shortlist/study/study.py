@@ -9,14 +9,13 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, overload
 
 from shortlist.core import loop
-from shortlist.core.arguments import whole
-from shortlist.core.draws import draw_case
 from shortlist.core.linalg import one_thread
-from shortlist.core.problem import Problem
+from shortlist.core.outcomes import outcome_told
+from shortlist.core.problem import Problem, whole
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.posterior import chances
-from shortlist.core.stopping.verdict import Verdict, named
+from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally
 from shortlist.errors import (
     AlreadyAnswered,
@@ -27,11 +26,9 @@ from shortlist.errors import (
     NothingToAsk,
     NothingToUndo,
     StudyDone,
-    StudyPaused,
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.study.bound_history import BoundHistory
 from shortlist.study.events import (
     EXPIRED,
     VOIDED,
@@ -47,16 +44,19 @@ from shortlist.study.events import (
     Told,
     Withdrawn,
 )
-from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs, outcome_told, question_id
+from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
 from shortlist.study.state import (
+    BoundHistory,
     StudyState,
     apply,
     apply_all,
+    check_open,
     empty_state,
+    expire,
     imported_votes,
     next_question,
-    pending_questions,
+    pending_votes,
 )
 from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.sync import Sync
@@ -124,26 +124,22 @@ class Study:
         wanted = 1 if count is None else whole("count", count, 1)
         chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
         asked: list[Asked] = []
-
-        def decide(state: StudyState) -> tuple[Sequence[Event], StudyState]:
+        with self._sync.transaction():
             now = time.time()
-            expired = self._expired(now)
-            state = apply_all(state, expired)
-            if expired and state.settled.verdict.done:  # only these questions delayed the verdict
-                return expired, state
-            self._check_open(state, judge)
-            for _ in range(wanted):
-                try:
-                    event = next_question(state, judge, avoided, None if lease is None else now + lease, chosen)
-                except NothingToAsk:
-                    if not asked:
-                        raise
-                    break
-                asked.append(event if not (cases or run) else self._with_case(event, cases, run))
-                state = apply(asked[-1], state)
-            return [*expired, *asked], state
-
-        self._sync.write(decide)
+            state, expired = expire(self._sync.state, now)
+            if not (expired and state.settled.verdict.done):  # else only these questions delayed the verdict
+                check_open(state, judge, self.name)
+                until = None if lease is None else now + lease
+                while len(asked) < wanted:
+                    try:
+                        event = next_question(state, judge, avoided, chosen, cases, until, run)
+                    except NothingToAsk:
+                        if not asked:
+                            raise
+                        break
+                    asked.append(event)
+                    state = apply(event, state)
+            self._sync.add([*expired, *asked], state)
         if not asked:
             raise StudyDone(str(self.verdict.reason))
         questions = [self._question(event) for event in asked]
@@ -157,13 +153,9 @@ class Study:
     def take_over(self, judge: str, run: str, is_free: Callable[[str | None], bool]) -> list[Question]:
         """Give this run the judge's pending questions that no run works on any more; no other run gets them.
         `is_free` is given the run that had a question last, or None."""
-        taken: list[Asked] = []
-
-        def decide() -> list[Event]:
-            taken[:] = [asked for asked in self._state.pending if asked.judge == judge and is_free(asked.run)]
-            return [TakenOver(asked.question, run) for asked in taken]
-
-        self._sync.add(decide)
+        with self._sync.transaction():
+            taken = [asked for asked in self._state.pending if asked.judge == judge and is_free(asked.run)]
+            self._add(*(TakenOver(asked.question, run) for asked in taken))
         return [self._question(asked) for asked in taken]
 
     def tell(
@@ -173,61 +165,49 @@ class Study:
 
         A pending question counts as a loss for both items, so answer or skip every question that was asked.
         """
-        number = question_id(question)
-
-        def decide() -> list[Event]:
-            value = outcome_told(self.problem.family, self._checked(question), outcome, winner)
-            return [Told(number, value)] if self._state.is_pending(number) else [self._late(number, value)]
-
-        if isinstance(self._sync.add(decide)[0], Late):
-            raise LateAnswer(number)
+        with self._sync.transaction():
+            asked = self._checked(question)
+            value = outcome_told(outcome, winner, asked.first, asked.second, self.problem.family)
+            state = self._sync.state
+            event = Told(asked.id, value) if state.is_pending(asked.id) else self._late(asked.id, value)
+            self._sync.add([event], apply(event, state))
+        if isinstance(event, Late):
+            raise LateAnswer(asked.id)
         return self.verdict
 
     def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
         """Close a question without a vote. Its pair counts as asked. Skip only for reasons that do not depend on what
         the answer would have been."""
-        number = question_id(question)
-
-        def decide() -> list[Event]:
-            self._checked(question)
-            if not self._state.is_pending(number):
-                raise AlreadyAnswered(number)
-            return [Skipped(number, reason)]
-
-        self._sync.add(decide)
+        with self._sync.transaction():
+            asked = self._checked(question)
+            if not self._state.is_pending(asked.id):
+                raise AlreadyAnswered(asked.id)
+            self._add(Skipped(asked.id, reason))
         return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
         """Withdraw an answer. What it supported is lost and what it opposed stays, so that an undo after a look at the
         results cannot help an answer. The pair may be asked again. A verdict that was reached before stays."""
-        number = question_id(question)
-
-        def decide() -> list[Event]:
-            self._checked(question)
-            row = self.row(number)
+        with self._sync.transaction():
+            row = self.row(self._checked(question).id)
             if row.status != "counted":
-                raise NothingToUndo(number)
+                raise NothingToUndo(row.question)
             self._check_undo()
-            return [Withdrawn((self._counted_vote(row),))]
-
-        self._sync.add(decide)
+            self._add(Withdrawn((self._counted_vote(row),)))
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
         """Ask this judge nothing more, and withdraw all their votes as `undo` does, imported ones too. Their pending
         questions count as lost by both items, or as skipped where votes count in order. A verdict that was reached
         before stays."""
-
-        def decide() -> list[Event]:
+        with self._sync.transaction():
             rows = [row for row in self._sync.table.of_judge(judge) if row.status == "counted"]
             told = [self._counted_vote(row) for row in rows if row.question is not None]
             imported = imported_votes(self._sync.start, self._sync.events, judge) if len(told) < len(rows) else []
             if told or imported:
                 self._check_undo()
             pending = [Skipped(asked.question, VOIDED) for asked in self._state.pending if asked.judge == judge]
-            return [Withdrawn((*told, *imported), judge), *pending]
-
-        self._sync.add(decide)
+            self._add(Withdrawn((*told, *imported), judge), *pending)
         return self.verdict
 
     def import_votes(
@@ -238,19 +218,19 @@ class Study:
         on each pair must be complete, not selected by outcome."""
         votes = self._as_import(first, second, outcome, judge, source)
 
-        def decide() -> list[Event]:
+        with self._sync.transaction():
             for voided in self._state.voided.intersection(name for name in votes.judge if name is not None):
                 raise VoidJudge(voided)
             if self._state.unsettled and not self._state.any_order:
                 raise BadProblem("questions are pending, and votes count in order here; answer or skip them first")
-            return [votes.part(begin, begin + IMPORT) for begin in range(0, len(votes.outcome), IMPORT)]
-
-        self._sync.add(decide)
+            self._add(*(votes.part(begin, begin + IMPORT) for begin in range(0, len(votes.outcome), IMPORT)))
         return self.verdict
 
     def pause(self, paused: bool = True) -> None:
         """Ask no more questions; answers to pending ones still count. pause(False) opens the study again."""
-        self._sync.add(lambda: [Paused(paused)] if paused != self._state.paused else [])
+        with self._sync.transaction():
+            if paused != self._state.paused:
+                self._add(Paused(paused))
 
     @property
     def storage(self) -> Storage:
@@ -279,18 +259,17 @@ class Study:
     @property
     def verdict(self) -> Verdict[str]:
         """The verdict by the stopping rule; cheap. Its error bound may be some votes old: see `examine`."""
-        state = self._state.settled
-        if self._named is None or not state.verdict.says_the_same(self._named[0]):
-            self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
-        elif self._named[0] is not state.verdict:
-            self._named = state.verdict, self._named[1].after(state.verdict.votes, state.verdict.votes_left)
+        state = self._sync.state.settled
+        if self._named is None or self._named[0] is not state.verdict:
+            again = None if self._named is None else renamed(state.verdict, *self._named)
+            self._named = state.verdict, again or named(state.verdict, self.items, state.theta_hat)
         return self._named[1]
 
     def examine(self) -> Verdict[str]:
         """The verdict in full: the error bound now, and which items are proved in or out. Slow for many items."""
         state = self._state.settled
         with one_thread():
-            return named(loop.examine(state, pending_questions(self._state)), self.items, state.theta_hat)
+            return named(loop.examine(state, pending_votes(self._state)), self.items, state.theta_hat)
 
     @property
     def bound_history(self) -> BoundHistory:
@@ -359,7 +338,7 @@ class Study:
 
     def question(self, number: int) -> Question:
         """A question that was asked, by its id."""
-        found = self._state.unsettled.get(number)
+        found = self._sync.state.unsettled.get(number)
         return self._question(found.asked) if found is not None else _question_of(self.row(number))
 
     @property
@@ -389,17 +368,8 @@ class Study:
     def _state(self) -> StudyState:
         return self._sync.state
 
-    def _with_case(self, asked: Asked, cases: Sequence[str], run: str | None) -> Asked:
-        case = draw_case(self.seed, asked.question, cases) if cases else None
-        return asked._replace(case=case, run=run)
-
-    def _check_open(self, state: StudyState, judge: str | None) -> None:
-        if judge in state.voided:
-            raise VoidJudge(str(judge))
-        if state.settled.verdict.done:
-            raise StudyDone(str(state.settled.verdict.reason))
-        if state.paused:
-            raise StudyPaused(self.name)
+    def _add(self, *events: Event) -> None:
+        self._sync.add(events, apply_all(self._state, events))
 
     def _allowed(self, pair: int) -> int:
         if self.problem.allowed is not None and pair not in self.problem.allowed:
@@ -410,10 +380,6 @@ class Study:
         if not self._state.any_order:
             raise BadProblem("votes can be withdrawn only with stopping='edges' and wins, ties or grades")
 
-    def _expired(self, now: float) -> list[Event]:
-        leased = [(asked.question, asked.lease) for asked in self._state.pending if asked.lease is not None]
-        return [Skipped(question, EXPIRED) for question, lease in leased if lease < now]
-
     def _late(self, number: int, outcome: float) -> Event:
         """An answer after the lease expired is kept; a second answer is refused."""
         row = self.row(number)
@@ -423,11 +389,13 @@ class Study:
 
     def _checked(self, question: Question | int) -> Question:
         """The question as it was asked, which the given one must equal."""
-        number = question_id(question)
-        there = self.question(number)
-        if isinstance(question, Question) and question != there:
+        number = question.id if isinstance(question, Question) else question
+        if not isinstance(number, int) or isinstance(number, bool):
             raise UnknownQuestion(number)
-        return there
+        asked = self.question(number)
+        if isinstance(question, Question) and question != asked:
+            raise UnknownQuestion(number)
+        return asked
 
     def _counted_vote(self, row: Row) -> CountedVote:
         assert row.outcome is not None

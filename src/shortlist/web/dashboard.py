@@ -16,7 +16,7 @@ from shortlist.study.sql import Database
 from shortlist.study.study import Study
 from shortlist.web.auth import has_open_link, list_judges
 from shortlist.web.display import is_closed
-from shortlist.web.study_cache import Agreements, OpenStudy
+from shortlist.web.service import Agreements, OpenStudy
 
 MOST_PAIRS = 2000
 MOST_RECENT = 50

@@ -1,12 +1,12 @@
 """The bodies of requests and answers: the contract of /openapi.json."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from shortlist.web.auth import NAME
 from shortlist.web.display import Card
-from shortlist.web.judging import JudgingState, Status
 
 HOLD = 5  # questions that a judge may hold
 
@@ -22,6 +22,23 @@ ItemName = Annotated[Text, StringConstraints(min_length=1, max_length=200, strip
 PersonName = Annotated[
     str, StringConstraints(min_length=1, max_length=60, strip_whitespace=True, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
+
+
+class JudgingState(StrEnum):
+    open = "open"
+    waiting = "waiting"  # all votes of the limit are asked for; some judges have not answered yet
+    paused = "paused"
+    closed = "closed"
+    done = "done"
+
+
+class Status(StrEnum):
+    """What became of an answer."""
+
+    counted = "counted"
+    skipped = "skipped"
+    undone = "undone"
+    late = "late"  # stored but not counted: the judge's time for this question was over
 
 
 class Strict(BaseModel):

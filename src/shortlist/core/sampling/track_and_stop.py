@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.arguments import real
 from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Floats, Ints, n_pairs
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real
 from shortlist.core.sampling.base import deficits, hand_out
 from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
 

@@ -69,7 +69,9 @@ class Edges:
     def check(
         self, memory: EdgesMemory, problem: Problem, evidence: Evidence, pending: Block | None = None
     ) -> tuple[EdgesMemory, Verdict[int]]:
-        ledger, votes = evidence.kept_ledger, round(evidence.kept_ledger.votes)
+        ledger = evidence.ledger
+        assert ledger is not None  # it is wanted
+        votes = round(ledger.votes)
         enough = _may_be_enough(problem, ledger)  # pending questions can only take away from it
         if not enough and ledger.votes < (1 + REPORT) * memory.reported and ledger.votes > 1:
             return memory, memory.verdict  # the loop counts the votes
@@ -96,7 +98,7 @@ def _may_be_enough(problem: Problem, ledger: Ledger) -> bool:
     """A cheap condition that every stop meets: all but k items have enough evidence against them."""
     if problem.tolerance:
         return ledger.votes > 0
-    full = ledger.inflow >= ledger.level(problem.delta)
+    full = ledger.inflow >= ledger.enough
     full[ledger.proved.target] = True
     return int(np.count_nonzero(full)) >= problem.n - ledger.k
 

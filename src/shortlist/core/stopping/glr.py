@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.arguments import real
 from shortlist.core.estimate import Screen, Tie, log_likelihood, reverse, screen
 from shortlist.core.evidence import Evidence
 from shortlist.core.linalg import cholesky
 from shortlist.core.pairs import Floats, boundary, laplacian, top_k
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally
 from shortlist.errors import BadProblem

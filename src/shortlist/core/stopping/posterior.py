@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.arguments import real, whole
 from shortlist.core.evidence import Evidence
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats, boundary, top_k
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real, whole
 from shortlist.core.ridge import SCALE, Laplace, laplace
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally

@@ -35,15 +35,6 @@ class Verdict(Generic[Item]):
     statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
     threshold: float | None = None  # glr: beta; while not done, at most beta
 
-    def says_the_same(self, other: "Verdict[Item]") -> bool:
-        """Is only the number of votes another, as far as can be seen at a glance?"""
-        same = self.top is other.top and self.undecided is other.undecided and self.done == other.done
-        return same and (self.statistic, self.error_bound) == (other.statistic, other.error_bound)
-
-    def after(self, votes: int, votes_left: float | None) -> "Verdict[Item]":
-        """The same verdict some votes later."""
-        return evolve(self, votes=votes, votes_left=votes_left)
-
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values for JSON: lists for tuples, None for what is not finite."""
         parts = {name: _plain(getattr(self, name)) for name in FIELDS}
@@ -107,3 +98,11 @@ def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict
     best_first = sorted(verdict.top, key=lambda i: -theta[i])
     sides = {side: names(getattr(verdict, side)) for side in ("certainly_in", "certainly_out", "undecided")}
     return Verdict(**{**vars(verdict), **sides, "top": names(best_first)})
+
+
+def renamed(verdict: Verdict[int], last: Verdict[int], named: Verdict[str]) -> Verdict[str] | None:
+    """The verdict with the names of the last one; None unless both say the same, as can be seen at a glance."""
+    same = verdict.top is last.top and verdict.undecided is last.undecided and verdict.done == last.done
+    if not same or (verdict.statistic, verdict.error_bound) != (last.statistic, last.error_bound):
+        return None
+    return evolve(named, votes=verdict.votes, votes_left=verdict.votes_left)
