@@ -18,6 +18,7 @@ import typer
 
 from experiments.__main__ import app as experiments
 from shortlist.cli.app import app, main
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -141,7 +142,7 @@ def run_command(words: list[str]) -> str:
 
 
 def run_program(words: list[str]) -> str:
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, f"{words}: {done.stderr}"
     return done.stdout
 

@@ -30,6 +30,7 @@ from shortlist.errors import BadStorage, UnknownStudy
 from shortlist.study.events import Asked, Skipped, TakenOver, Told
 from shortlist.study.sql import close_databases
 from shortlist.study.storage import AnswerKey
+from tests.patience import PATIENCE
 from tests.study.kill_judge import better_first
 
 ITEMS = [f"item {number}" for number in range(6)]
@@ -63,7 +64,7 @@ class Killer:
         return subprocess.Popen(self.command(url, log), cwd=self.folder, env=environment, text=True, **pipes)
 
     def finish(self, url, log):
-        said, trouble = self.start(url, log).communicate(timeout=600)
+        said, trouble = self.start(url, log).communicate(timeout=PATIENCE)
         assert said, trouble
         return json.loads(said)
 

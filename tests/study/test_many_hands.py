@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import create_study, load_study
+from tests.patience import PATIENCE
 
 
 def play_together(url, folder, hands, votes):
@@ -19,7 +20,7 @@ def play_together(url, folder, hands, votes):
         for i in range(hands)
     ]
     for hand in processes:
-        _, said = hand.communicate(timeout=1500)
+        _, said = hand.communicate(timeout=2 * PATIENCE)
         assert hand.returncode == 0, said.decode()
         assert not said, said.decode()
     return load_study("many", url)

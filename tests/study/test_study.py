@@ -20,6 +20,7 @@ from shortlist.errors import (
     UnknownItem,
     UnknownQuestion,
 )
+from tests.patience import PATIENCE
 
 ITEMS = ["ann", "bob", "cid", "dee"]
 STRENGTH = dict(zip(ITEMS, [2.0, 1.0, -1.0, -2.0], strict=True))
@@ -210,11 +211,11 @@ def test_find_top_with_a_plain_judge():
 
 def test_find_top_with_threads_keeps_that_many_questions_out():
     rng, lock, calls = random.Random(2), threading.Lock(), itertools.count()
-    together = threading.Barrier(4)
+    together = threading.Barrier(4, timeout=PATIENCE)
 
     def judge(first, second):
         if next(calls) < 4:
-            together.wait(timeout=30)  # breaks unless four questions are out at once
+            together.wait()  # breaks unless four questions are out at once
         with lock:
             return float(wins(first, second, rng))
 

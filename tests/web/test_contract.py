@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.server import PATIENCE, Owner, Unlimited, owner_key, take
+from tests.patience import PATIENCE
+from tests.web.server import Owner, Unlimited, owner_key, take
 
 EXAMPLES = 8  # beside the limits of every field, which are always tried
 PATHS = {

@@ -10,7 +10,8 @@ import pytest
 
 from shortlist import load_study
 from shortlist.cli import main
-from tests.web.server import PATIENCE, Owner, Server, owner_key, take, vote
+from tests.patience import PATIENCE
+from tests.web.server import Owner, Server, owner_key, take, vote
 
 ROOT = Path(__file__).parent.parent.parent
 
