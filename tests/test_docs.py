@@ -109,6 +109,9 @@ def test_wrong_output_in_a_page_is_noticed():
     check_output("Top 2 of 4: a, b.\nError at most 0.047, 32 votes.", "Top 2 of 4: …\n… 32 votes.")
     with pytest.raises(AssertionError):
         check_output("Top 2 of 4: a, b. Error at most 0.047, 32 votes.", "Top 2 of 4: … 33 votes.")
+    check_output("mean 1,205 ± 143.5 of 3 runs", "mean 691 ± 87 of 3 runs", numbers_differ=True)
+    with pytest.raises(AssertionError):
+        check_output("mean 1,205 ± 143.5 of 3 runs", "mean 691 ± 87 of 3 worlds", numbers_differ=True)
 
 
 def test_the_site_has_every_page():
