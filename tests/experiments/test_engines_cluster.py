@@ -18,7 +18,7 @@ from experiments import engines
 from tests.patience import PATIENCE
 
 from .conftest import ENVIRONMENT, ROOT, TINY, finish, log_lines, results, start, wait_for, write
-from .test_kill import LONG, lines_in
+from .test_engines_killed import LONG, lines_in
 
 pytestmark = pytest.mark.slow
 # The command, but as patient with a slow machine as these tests are.

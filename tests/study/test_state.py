@@ -1,4 +1,4 @@
-"""Studies under the edge certificate: what is out, undo, void, judges, ties."""
+"""How events change a study under the edge rule: pending questions, undo, void, pairs not to show, ties."""
 
 import numpy as np
 import pytest

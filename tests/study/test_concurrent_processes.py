@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 def play_together(url, folder, hands, votes):
     create_study([f"item {i}" for i in range(20)], 5, 1e-9, storage=url, name="many", max_votes=votes)
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(Path(__file__).with_name("hand.py")), url]
+    command = [sys.executable, str(Path(__file__).with_name("concurrent_process.py")), url]
     processes = [
         subprocess.Popen([*command, f"hand {i}", str(folder / f"{i}.log")], env=environment, stderr=subprocess.PIPE)
         for i in range(hands)
