@@ -1,4 +1,4 @@
-"""Studies under the edge certificate: what is out, undo, void, judges, ties."""
+"""How events change a study under the edge rule: pending questions, undo, void, pairs not to show, ties."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_where_the_order_matters_nothing_is_imported_past_a_question_that_is_out
     assert study.import_votes(["a"], ["b"], [1.0]).votes == 2
 
 
-def test_a_judge_is_not_shown_what_to_avoid():
+def test_a_judge_is_not_shown_what_to_avoid(monkeypatch):
     study = shortlist.create_study(ITEMS, k=2)
     hers = [("ann", other) for other in ITEMS[1:]]
     for question in study.ask(30, judge="ann", avoid=hers):
@@ -108,6 +108,7 @@ def test_a_judge_is_not_shown_what_to_avoid():
     others = [(a, b) for a in ITEMS for b in ITEMS if a < b and {a, b} != only]
     for question in study.ask(20, avoid=others):
         assert {question.first, question.second} == only
+    monkeypatch.setattr("shortlist.core.loop.PATIENCE", 50)  # tries, which take longer and longer
     with pytest.raises(NothingToAsk, match="judge"):
         shortlist.create_study(["a", "b"], k=1).ask(avoid=[("b", "a")])
     with pytest.raises(BadInput, match="no pair"):
