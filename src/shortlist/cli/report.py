@@ -17,7 +17,6 @@ from shortlist.cli.options import (
     TOLERANCE,
     console,
     load_votes,
-    note_order,
     print_json,
     progress_bar,
 )
@@ -91,7 +90,5 @@ def _analyse_votes(
     columns: list[str] | None, skip_bad: bool,
 ) -> Analysis:  # fmt: skip
     kind = make_family(family, sigma)
-    table = load_votes(votes, kind, columns, skip_bad)
-    if stopping == "edges":
-        note_order(votes, table, kind)
+    table = load_votes(votes, kind, columns, skip_bad, in_order=stopping == "edges")
     return analyse_votes(table, k, delta, name=votes.name, stopping=stopping, family=kind, tolerance=tolerance)

@@ -25,8 +25,7 @@ from shortlist.cli.options import (
     K,
     console,
     count_of,
-    load_votes,
-    note_order,
+    load_single_votes,
     print_items,
     print_json,
     print_verdict,
@@ -196,11 +195,7 @@ def import_votes(
     do not sort them.
     """
     study = load_study(name, storage)
-    family = study.problem.family
-    table = load_votes(votes, family, columns, skip_bad)
-    if (table.weight != 1).any():
-        raise BadVotes(f"{votes} has a weight column; a study needs one row per vote")
-    note_order(votes, table, family)
+    table = load_single_votes(votes, study.problem.family, columns, skip_bad, "a study", in_order=True)
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
     with working(f"Adding {len(table):,} votes"):
         study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)

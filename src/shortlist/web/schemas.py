@@ -28,7 +28,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(BaseModel):
+class ErrorBody(BaseModel):
     """What is wrong, and what to do about it."""
 
     detail: str
@@ -274,4 +274,4 @@ class Health(BaseModel):
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route. Any request may be invalid, too large or too frequent, or find no storage."""
-    return {code: {"model": Problem} for code in (400, *codes, 413, 422, 429, 503)}
+    return {code: {"model": ErrorBody} for code in (400, *codes, 413, 422, 429, 503)}
