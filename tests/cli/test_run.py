@@ -129,7 +129,7 @@ def test_what_cannot_be_run_is_refused_and_nothing_is_written(folder, shortlist)
         (["fruit.txt", "-k", 2, "--judge", "no-such-program"], "there is no program 'no-such-program'"),
         (["fruit.txt", "-k", 2, "--judge-url", "http://127.0.0.1:9/v1"], "needs a model"),
         (["fruit.txt", "-k", 2, *program(), "--model", "x"], "--model works only with --judge-url"),
-        (["fruit.txt", "-k", 9, *program()], "must lie in 1..3"),
+        (["fruit.txt", "-k", 9, *program()], "must be from 1 to 3"),
         (["fruit.txt", "-k", 2, *program(), "--cases", "none.txt"], "cannot read none.txt"),
         (["none.txt", "-k", 2, *program()], "cannot read none.txt"),
         (["bad.csv", "-k", 2, *program()], "line 2 has no name"),

@@ -1,4 +1,4 @@
-"""Is an argument the kind of number it must be? Each failure is one sentence."""
+"""Check that arguments are numbers of the right kind. Each error is one sentence."""
 
 import math
 import operator

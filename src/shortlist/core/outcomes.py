@@ -75,7 +75,7 @@ def share_of(word: str, first: str | None, second: str | None, meaning: float | 
     if not meant:
         raise UnknownItem(word)
     if len(meant) > 1:
-        raise BadOutcome(f"winner {shown(word)} is the name of an item and also a word with another meaning here")
+        raise BadOutcome(f"winner {shown(word)} is ambiguous: an item has this name, and it also has another meaning")
     return meant.pop()
 
 

@@ -24,7 +24,7 @@ STATUSES = {
     "pending": "questions that were asked and are not answered yet",
     "skipped": "questions that were closed without an answer",
     "late": "answers that came after their question had expired; not counted",
-    "undone": "votes that were taken back; not counted",
+    "undone": "votes that were withdrawn; not counted",
     "voided": "votes of a voided judge; not counted",
 }
 

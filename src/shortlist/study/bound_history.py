@@ -1,6 +1,6 @@
-"""How the error bound fell: one series, kept with the study, for the terminal, the page and the report.
+"""The error bound over time: one series, kept with the study, for the terminal, the page and the report.
 
-A point is added when the bound changes or the votes grew by 5 %. Points are part of the fold, so that every process
+A point is added when the bound changes or the votes grew by 5 %. Points are part of the fold, so every process
 that has read the same events has the same series.
 """
 
@@ -16,7 +16,7 @@ MOST_FITS = 500  # constrained fits that one point of a glr study may cost
 
 
 class BoundPoint(NamedTuple):
-    """The error bound after so many votes, and about how many votes were still needed."""
+    """The error bound after `votes` votes, and about how many more votes were needed then."""
 
     votes: int
     error_bound: float
@@ -28,7 +28,7 @@ START: BoundHistory = (BoundPoint(0, 1.0, None),)
 
 
 def extended(history: BoundHistory, state: loop.State, pending: Block | None) -> BoundHistory:
-    """The series with a point for this state, if one is due."""
+    """The series, with a point for this state if one is due."""
     verdict, last = state.verdict, history[-1]
     grown = verdict.votes >= GROWTH * last.votes and verdict.votes > last.votes
     ended = verdict.done and verdict.votes != last.votes
@@ -39,12 +39,12 @@ def extended(history: BoundHistory, state: loop.State, pending: Block | None) ->
 
 
 def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
-    """Can the series be computed? The bound of a glr study with many items takes too long."""
+    """Whether the series is kept: the error bound of a glr study with many items takes too long."""
     return stopping.name != "glr" or problem.k * (problem.n - problem.k) <= MOST_FITS
 
 
 def _reports(state: loop.State) -> bool:
-    """Does the stopping rule's cheap check give an error bound? The check of glr only asks whether to stop."""
+    """Whether the stopping rule's cheap check gives an error bound. The check of glr only decides whether to stop."""
     return state.stopping.name != "glr"
 
 

@@ -1,4 +1,4 @@
-"""The tables of a database and their version. `migrations/versions` makes the same tables step by step."""
+"""The tables of a database and their version. `migrations/versions` creates the same tables step by step."""
 
 from sqlalchemy import (
     BigInteger,

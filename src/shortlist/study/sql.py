@@ -1,6 +1,6 @@
-"""Studies in a database. Events and answers are only inserted; snapshots and runs may be thrown away.
+"""Studies in a database. Events and answers are only inserted; snapshots and runs may be deleted.
 
-Whoever writes holds the lock of that study alone: its row on PostgreSQL, the whole file on SQLite, which has no
+A writer holds the lock of its study: a row on PostgreSQL, the whole file on SQLite, which has no
 smaller one.
 """
 
@@ -23,7 +23,7 @@ from shortlist.study.storage import AnswerKey, Snapshot, Writer
 
 
 class _Writer:
-    """The lock is held by its transaction, which writes what was added at its end."""
+    """Its transaction holds the lock, and writes the added events at its end."""
 
     def __init__(self, connection: Connection, study: int) -> None:
         self.connection, self.study = connection, study
@@ -48,7 +48,7 @@ class Database:
     keeps_snapshots = True
 
     def __init__(self, url: str, flush_later: bool = False) -> None:
-        """flush_later: PostgreSQL writes to its disk when `flush` is called, not while a study's lock is held."""
+        """flush_later: PostgreSQL writes to disk when `flush` is called, not while the lock of a study is held."""
         self.url, self._engine = shown(url), connect(url)
         self._flush_later = flush_later and self._engine.dialect.name == "postgresql"
         if self._flush_later:
@@ -66,7 +66,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._engine.dispose()
 
     def create(self, name: str, spec: str) -> None:
@@ -150,12 +150,12 @@ class Database:
             return {row.run: row.seen for row in connection.execute(here)}
 
     def _insert(self, table: Table) -> Any:
-        """An insert that can say what to do when the row is there."""
+        """An insert that can say what to do if the row exists."""
         return (sqlite if self._engine.dialect.name == "sqlite" else postgresql).insert(table)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection to look into tables that others keep beside the studies; each query is its own transaction."""
+        """A connection that reads the tables of the web service; each query is its own transaction."""
         with explained(self.url), self._engine.connect() as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.execution_options(isolation_level="AUTOCOMMIT")  # saves two of four round trips
@@ -163,13 +163,13 @@ class Database:
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:
-        """A transaction on such tables: all of it happens, or nothing."""
+        """A transaction on these tables: all of it happens, or nothing."""
         with explained(self.url), self._begin() as connection:
             yield connection
         self.flush()
 
     def flush(self) -> None:
-        """From here on, all that this process has written survives a crash of the database."""
+        """Make everything that this process has written survive a crash of the database."""
         if self._flush_later:
             with self.reading() as connection:
                 connection.exec_driver_sql(FLUSH)
@@ -201,7 +201,7 @@ _open: dict[tuple[int, str], Database] = {}
 
 
 def open_database(url: str, create: bool = True) -> Database:
-    """The database behind a URL: one set of connections for all studies of a process. A SQLite file that is not there
+    """The database at a URL: one set of connections for all studies of a process. A missing SQLite file
     is made only to create a study in it."""
     place = os.getpid(), url
     if place not in _open:
@@ -230,7 +230,7 @@ def _entry(row: Any) -> Entry:
 
 
 def upgrade_storage(url: str) -> tuple[str | None, str]:
-    """The schema's version before and after."""
+    """Upgrade the tables. Returns the schema's version before and after."""
     check_file(url)
     engine = connect(url)
     try:

@@ -1,4 +1,4 @@
-"""A study's events, and the state they fold to, kept in step with a storage that other processes write to as well."""
+"""A study's events and state, synchronised with a storage that other processes also write to."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import StudyState, apply_all
 from shortlist.study.storage import Snapshot, Storage, Writer
 
-SNAPSHOT = 1000  # events and votes to fold before a snapshot pays
+SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off
 
 
 class Sync:
@@ -21,7 +21,7 @@ class Sync:
     def __init__(
         self, storage: Storage, name: str, items: Sequence[str], start: StudyState, known: Sequence[object]
     ) -> None:
-        """The events of that study; `known` are the objects that snapshots name and do not hold."""
+        """`known` are the objects that snapshots reference instead of containing."""
         self.storage, self.name, self.items, self.start, self.known = storage, name, items, start, list(known)
         self.state, self._read = start, 0
         self._table: RowTable | None = None
@@ -39,7 +39,7 @@ class Sync:
 
     @property
     def entries(self) -> list[Entry]:
-        """The events read so far, with the times they were added."""
+        """The events read so far, with the times at which they were added."""
         with self._lock:
             return [*self._since(0), *self._unsaved][: self._read]
 
@@ -49,7 +49,7 @@ class Sync:
 
     @property
     def table(self) -> RowTable:
-        """The rows of the events read so far. Made when first asked for, and kept in step from then on."""
+        """The rows of the events read so far. Computed lazily, then updated with each event."""
         with self._lock:
             if self._table is None:
                 self._table = RowTable(self.items)
@@ -63,7 +63,7 @@ class Sync:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is written inside is one write to the storage, with its lock held: all of it happens or nothing."""
+        """Everything inside is one write to the storage, with its lock held: all of it happens, or nothing."""
         with self._lock:
             if self._writer is not None:
                 yield
@@ -82,7 +82,7 @@ class Sync:
             self._save_snapshot()
 
     def write(self, decide: Callable[[StudyState], tuple[Sequence[Event], StudyState]]) -> Sequence[Event]:
-        """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
+        """Under the study's lock: read what is new, decide what to add, and add it unless it cannot be folded."""
         with self.transaction():
             assert self._writer is not None
             events, self.state = decide(self.state)
@@ -94,7 +94,7 @@ class Sync:
         return events
 
     def add(self, decide: Callable[[], Sequence[Event]]) -> Sequence[Event]:
-        """Write events that are folded in the usual way."""
+        """Add events."""
 
         def fold(state: StudyState) -> tuple[Sequence[Event], StudyState]:
             events = decide()

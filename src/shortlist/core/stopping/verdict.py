@@ -1,4 +1,4 @@
-"""What is proved so far, as a record that prints as a sentence."""
+"""What is proved so far, as a value that prints as a sentence."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Verdict(Generic[Item]):
 
     `error_bound` is an anytime bound: for any level a fixed beforehand, the chance of ever showing a wrong set
     with a bound of at most a is itself at most a (posterior: on average over its prior, when one stops at it).
-    It rests on `guarantee`.
+    `guarantee` says what it assumes.
     """
 
     done: bool
@@ -36,21 +36,21 @@ class Verdict(Generic[Item]):
     threshold: float | None = None  # glr: beta; while not done, at most beta
 
     def says_the_same(self, other: "Verdict[Item]") -> bool:
-        """Is only the number of votes another, as far as can be seen at a glance?"""
+        """Whether only the number of votes differs; a quick check that may miss equal verdicts."""
         same = self.top is other.top and self.undecided is other.undecided and self.done == other.done
         return same and (self.statistic, self.error_bound) == (other.statistic, other.error_bound)
 
     def after(self, votes: int, votes_left: float | None) -> "Verdict[Item]":
-        """The same verdict some votes later."""
+        """The same verdict after more votes."""
         return evolve(self, votes=votes, votes_left=votes_left)
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict as plain values for JSON: lists for tuples, None for what is not finite."""
+        """The verdict as plain values for JSON: lists for tuples, None for numbers that are not finite."""
         parts = {name: _plain(getattr(self, name)) for name in FIELDS}
         return {**parts, "sentence": str(self)}
 
     def status(self, item: Item) -> str:
-        """Is the item in the answer, and is that proved?"""
+        """Whether the item is in the answer, and whether that is proved."""
         if item in self.certainly_in or item in self.certainly_out:
             return "in, proved" if item in self.certainly_in else "out, proved"
         return f"{'in' if item in self.top else 'out'}, {'proved' if self.reason == 'certified' else 'not proved'}"
@@ -99,7 +99,7 @@ FIELDS = tuple(part.name for part in fields(Verdict))
 
 
 def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict[str]:
-    """The verdict with names for numbers, the top best first."""
+    """The verdict with names instead of item numbers, the top best first."""
 
     def names(numbers: Sequence[int]) -> tuple[str, ...]:
         return tuple(items[number] for number in numbers)
