@@ -74,6 +74,13 @@ def shoot(server, browser):
             break
         for client in judges:
             judge(client, name, 3, draws)
+    page = browser.new_context(viewport={"width": 1000, "height": 1300}).new_page()
+    page.goto(server.new_owner_link())
+    page.wait_for_url(f"{server.base}/")
+    page.goto(f"{server.base}/studies/{name}")
+    page.wait_for_selector("#ratings svg")
+    page.wait_for_timeout(500)
+    page.screenshot(path=DOCS / "web-dashboard.png")
     links = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Dan", "Eve"]}).json()["links"]
     wide = browser.new_context(viewport={"width": 1000, "height": 620}).new_page()
     Hands(wide, links[0]["link"]).ready()
@@ -81,13 +88,6 @@ def shoot(server, browser):
     phone = browser.new_context(**{**PHONE, "device_scale_factor": 1.5}, color_scheme="dark").new_page()
     Hands(phone, links[1]["link"]).ready()
     phone.screenshot(path=DOCS / "web-phone.png")
-    page = browser.new_context(viewport={"width": 1000, "height": 1350}).new_page()
-    page.goto(server.new_owner_link())
-    page.wait_for_url(f"{server.base}/")
-    page.goto(f"{server.base}/studies/{name}")
-    page.wait_for_selector("#ratings svg")
-    page.wait_for_timeout(500)
-    page.screenshot(path=DOCS / "web-dashboard.png")
     owner.close()
 
 

@@ -52,7 +52,7 @@ def _facts(analysis: Analysis) -> dict[str, str]:
     proved = f"{len(verdict.certainly_in)} in, {len(verdict.certainly_out)} out, {len(verdict.undecided)} open"
     facts = {
         "Error bound": small(verdict.error_bound), "Allowed error (δ)": f"{problem.delta:g}",
-        "Votes": count(verdict.votes), "Votes to go, about": _votes_left(verdict.votes_left, verdict.done),
+        "Votes": count(verdict.votes), "Estimated votes to go": _votes_left(verdict.votes_left, verdict.done),
         "Items proved": proved, "Judges": count(len(agreement.judges) + agreement.others),
         "Stopping rule": analysis.stopping.name, "Vote model": problem.family.name,
         "Tolerance": f"{problem.tolerance:g}" if problem.tolerance else "none",

@@ -69,7 +69,7 @@ class Verdict(Generic[Item]):
             return f"Top {len(self.top)} of {size}: {names}. Error at most {self.error_bound:.2g}, {votes}."
         left = f", about {self.votes_left:,.0f} to go" if self.votes_left else ""
         ending = f"Vote budget used up after {votes}" if self.done else f"Not proved yet: {votes} so far{left}"
-        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "nothing proved"
+        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "no error bound yet"
         return f"{ending}. Best guess for the top {len(self.top)} of {size}: {names} ({bound})."
 
 
