@@ -124,8 +124,8 @@ def test_what_cannot_be_run_is_refused_and_nothing_is_written(folder, shortlist)
     (folder / "half.jsonl").write_text('{"name": "a", "content": "x"}\n{"name": "b"}\n')
     (folder / "empty.txt").write_text("\n")
     for arguments, said in (
-        (["fruit.txt", "-k", 2], "who judges?"),
-        (["fruit.txt", "-k", 2, "--judge", "x", "--votes", "y"], "who judges?"),
+        (["fruit.txt", "-k", 2], "give exactly one judge"),
+        (["fruit.txt", "-k", 2, "--judge", "x", "--votes", "y"], "give exactly one judge"),
         (["fruit.txt", "-k", 2, "--judge", "no-such-program"], "there is no program 'no-such-program'"),
         (["fruit.txt", "-k", 2, "--judge-url", "http://127.0.0.1:9/v1"], "needs a model"),
         (["fruit.txt", "-k", 2, *program(), "--model", "x"], "--model works only with --judge-url"),

@@ -82,7 +82,7 @@ class JudgeOptions:
 
     def _check(self) -> None:
         if sum(given is not None for given in (self.command, self.url, self.votes)) != 1:
-            raise BadJudge('who judges? give one of --judge "COMMAND", --judge-url URL --model NAME, --votes FILE')
+            raise BadJudge('give exactly one judge: --judge "COMMAND", --judge-url URL --model NAME, or --votes FILE')
         for option, value, belongs, kind in (
             ("--keep", self.keep, self.command, "--judge"),
             ("--model", self.model, self.url, "--judge-url"),

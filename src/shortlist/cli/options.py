@@ -153,8 +153,8 @@ def _missing(verdict: Verdict[str]) -> str:
     if verdict.votes_left is None:
         return "There are too few votes to estimate how many more are needed."
     if verdict.votes_left >= FAR:
-        return "Items at the cutoff are too close to separate. A tolerance would end the search."
-    return f"About {round(verdict.votes_left):,} more votes are needed, if they are well placed."
+        return "The items at the cutoff are too close to separate. Set a tolerance to accept near ties."
+    return "The estimate of votes to go assumes that the next pairs are chosen well."
 
 
 def print_items(
@@ -170,7 +170,7 @@ def print_items(
         figures = f"{ratings[item]:+7.2f}  {votes[item]:>7,.0f}  {chances[item]:>7.1%}"
         row = f"  {item:<{width}}  {figures}  {proved.get(item, '')}".rstrip()
         out.print(row, style="green" if item in verdict.top else None)
-    say("rating: 0 is the average item. chance: of being in the top, an estimate and not a proof.", style="dim")
+    say("rating: 0 is the average item. chance: estimated probability of being in the top, not a proof.", style="dim")
 
 
 def count_of(number: int, word: str) -> str:

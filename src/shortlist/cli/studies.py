@@ -76,7 +76,7 @@ def create(
 
 @contextmanager
 def plain_name_errors() -> Iterator[None]:
-    """Say in terms of the command line that the name of a study is taken."""
+    """Report a name that is taken in terms of the command line."""
     try:
         yield
     except StudyExists as taken:
@@ -228,7 +228,7 @@ def export(
     if counts["voided"]:
         say(f"{count_of(counts['voided'], 'vote')} of voided judges left out.", "")
     if counts["undone"] or counts["voided"]:
-        say("What certify proves from this file holds only if they were not withdrawn because of their outcome.", "")
+        say("A proof from this file is valid only if these votes were not withdrawn because of their outcome.", "")
 
 
 storage = typer.Typer(
