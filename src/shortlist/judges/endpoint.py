@@ -322,7 +322,7 @@ def read_verdict(text: str) -> str | None:
     """ "first", "second" or "tie"; None if the answer has no verdict or several.
 
     Marks such as [[A]] in the last line decide. Otherwise all marks of the text must agree. Without marks, a last line
-    that is just a letter decides. Reasoning in tags such as <think> is not read; without an end tag there is no verdict.
+    that is just a letter decides. Reasoning in tags such as <think> is not read; without an end tag, no verdict.
     """
     said = _said(text)
     if said is None:
