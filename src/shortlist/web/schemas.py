@@ -178,7 +178,7 @@ class VerdictOut(BaseModel):
 
 
 class Counts(BaseModel):
-    """Questions and imported votes by what became of them."""
+    """How many questions and imported votes have each status."""
 
     counted: int
     pending: int = Field(description="Asked, and not answered yet.")
