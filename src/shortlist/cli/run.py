@@ -39,6 +39,7 @@ from shortlist.cli.options import (
     TOLERANCE,
     K,
     console,
+    count_of,
     print_json,
     say,
 )
@@ -138,7 +139,7 @@ def run(
                 retries=retries, time_limit=time_limit, max_calls=max_calls, progress=display.show, warn=display.warn,
             )  # fmt: skip
         except JudgeFailed as failure:
-            saved = f"all {study.verdict.votes:,} votes are saved; run the same command again to resume"
+            saved = f"{count_of(study.verdict.votes, 'vote')} saved; run the same command again to resume"
             raise JudgeFailed(f"{failure}; {saved}") from None
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
@@ -161,7 +162,7 @@ def _warn_of_others(study: Study, judge: str, display: RunDisplay) -> None:
 
 
 def _leave(study: Study) -> NoReturn:
-    print(f"stopped; all {study.verdict.votes:,} votes are saved. To resume:", file=sys.stderr)
+    print(f"stopped; {count_of(study.verdict.votes, 'vote')} saved. To resume:", file=sys.stderr)
     print(f"  {shlex.join(['shortlist', *sys.argv[1:]])}", file=sys.stderr)
     sys.exit(130)
 

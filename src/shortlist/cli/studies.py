@@ -228,7 +228,7 @@ def export(
     if counts["voided"]:
         say(f"{count_of(counts['voided'], 'vote')} of voided judges left out.", "")
     if counts["undone"] or counts["voided"]:
-        say("A proof from this file is valid only if these votes were not withdrawn because of their outcome.", "")
+        say("A proof from this file is valid only if no vote was withdrawn because of its outcome.", "")
 
 
 storage = typer.Typer(
