@@ -46,7 +46,7 @@ def report(
     """Write an HTML report on a study or on a vote file.
 
     It shows the verdict, the ratings, the error bound over time, who beat whom, and checks of the votes. The options
-    -k, --delta, --tolerance, --stopping, --family, --sigma, --map and --skip-bad work only with --votes: a study has its
+    -k, --delta, --tolerance, --stopping, --family, --sigma, --map and --skip-bad need --votes: a study has its
     own settings.
     """
     if (name is None) == (votes is None):
