@@ -28,7 +28,7 @@ def test_a_delta_without_a_radius_is_refused():
     for name in ("borda-lucb", "active-ranking", "active-ranking-tight"):
         with pytest.raises(BadProblem, match=r"0\.2 or less"):
             run_baseline(name, wins, 1, 0.21, rng)
-    with pytest.raises(BadProblem, match=r"less than 0\.5"):
+    with pytest.raises(BadProblem, match=r"below 0\.5"):
         run_baseline("seeks-v2", wins, 1, 0.5, rng)
 
 

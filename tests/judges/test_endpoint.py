@@ -216,7 +216,7 @@ def test_nobody_there(endpoint):
 
 def test_a_model_that_always_refuses_ends_the_run(endpoint):
     endpoint.always = say(None, refusal="I will not judge people.", usage={"prompt_tokens": 2})
-    with pytest.raises(JudgeFailed, match=r"all skipped, last because: .* it refused, 'I will not judge people\.'"):
+    with pytest.raises(JudgeFailed, match=r"reason of the last skip: .* it refused, 'I will not judge people\.'"):
         run(endpoint, retries=0, workers=4)
 
 

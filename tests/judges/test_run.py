@@ -255,7 +255,7 @@ def test_ctrl_c_kills_commands_under_way(tmp_path):
 
 def test_a_judge_that_only_skips_ends_the_run():
     study = new_study()
-    with pytest.raises(JudgeFailed, match="the last 20 questions were all skipped, last because: too dark"):
+    with pytest.raises(JudgeFailed, match="the last 20 questions were all skipped; reason of the last skip: too dark"):
         run(study, lambda first, second: shortlist.Skip("too dark"), workers=1)
     assert len(study.rows) == 20
 

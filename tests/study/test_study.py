@@ -140,7 +140,7 @@ def test_gaussian_studies_take_differences():
         ([], {"k": 1}, "at least two"),
         (["a", "b", "a"], {"k": 1}, "more than once: a"),
         (["a", ""], {"k": 1}, "not empty"),
-        (["a", 3], {"k": 1}, "3 is no name"),
+        (["a", 3], {"k": 1}, "3 is not a name"),
         ("ab", {"k": 1}, "list of item names"),
         ({"a", "b"}, {"k": 1}, "list of item names"),
         (None, {"k": 1}, "list of item names"),

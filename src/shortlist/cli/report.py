@@ -17,7 +17,6 @@ from shortlist.cli.options import (
     TOLERANCE,
     console,
     load_votes,
-    note_order,
     print_json,
     progress_bar,
 )
@@ -46,9 +45,9 @@ def report(
 ) -> None:
     """Write an HTML report on a study or on a vote file.
 
-    It shows the verdict, the ratings, the error bound over time, who beat whom, and checks of the votes. Of the
-    options, -k, --delta, --tolerance, --stopping, --family, --sigma, --map and --skip-bad are for --votes: a study has
-    its own.
+    It shows the verdict, the ratings, the error bound over time, who beat whom, and checks of the votes. The options
+    -k, --delta, --tolerance, --stopping, --family, --sigma, --map and --skip-bad need --votes: a study has its
+    own settings.
     """
     if (name is None) == (votes is None):
         raise BadInput("give either the name of a study, or --votes FILE -k K")
@@ -91,7 +90,5 @@ def _analyse_votes(
     columns: list[str] | None, skip_bad: bool,
 ) -> Analysis:  # fmt: skip
     kind = make_family(family, sigma)
-    table = load_votes(votes, kind, columns, skip_bad)
-    if stopping == "edges":
-        note_order(votes, table, kind)
+    table = load_votes(votes, kind, columns, skip_bad, in_order=stopping == "edges")
     return analyse_votes(table, k, delta, name=votes.name, stopping=stopping, family=kind, tolerance=tolerance)

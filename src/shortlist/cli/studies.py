@@ -25,8 +25,7 @@ from shortlist.cli.options import (
     K,
     console,
     count_of,
-    load_votes,
-    note_order,
+    load_single_votes,
     print_items,
     print_json,
     print_verdict,
@@ -34,7 +33,7 @@ from shortlist.cli.options import (
     working,
 )
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
+from shortlist.errors import BadProblem, StudyDiffers, StudyExists
 from shortlist.study.create import create_study, load_study, open_storage
 from shortlist.study.rows import counted
 from shortlist.study.sql import upgrade_storage
@@ -77,7 +76,7 @@ def create(
 
 @contextmanager
 def plain_name_errors() -> Iterator[None]:
-    """Say in terms of the command line that the name of a study is taken."""
+    """Report a name that is taken in terms of the command line."""
     try:
         yield
     except StudyExists as taken:
@@ -196,11 +195,7 @@ def import_votes(
     do not sort them.
     """
     study = load_study(name, storage)
-    family = study.problem.family
-    table = load_votes(votes, family, columns, skip_bad)
-    if (table.weight != 1).any():
-        raise BadVotes(f"{votes} has a weight column; a study needs one row per vote")
-    note_order(votes, table, family)
+    table = load_single_votes(votes, study.problem.family, columns, skip_bad, "a study", in_order=True)
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
     with working(f"Adding {len(table):,} votes"):
         study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)
@@ -233,7 +228,7 @@ def export(
     if counts["voided"]:
         say(f"{count_of(counts['voided'], 'vote')} of voided judges left out.", "")
     if counts["undone"] or counts["voided"]:
-        say("What certify proves from this file holds only if they were not withdrawn because of their outcome.", "")
+        say("A proof from this file is valid only if no vote was withdrawn because of its outcome.", "")
 
 
 storage = typer.Typer(

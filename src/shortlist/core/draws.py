@@ -1,4 +1,4 @@
-"""Draws that can be repeated: the same words give the same number. Nothing here remembers what was drawn before."""
+"""Reproducible random draws: the same words give the same number. No state is kept between draws."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ Thing = TypeVar("Thing")
 
 
 class Draws(NamedTuple):
-    """The randomness of one round, known by a few numbers."""
+    """The randomness of one round, identified by a few numbers."""
 
     words: tuple[int, ...]
 
     def share(self) -> float:
-        """One number in [0, 1), much sooner than a generator is made."""
+        """One number in [0, 1); much faster than creating a generator."""
         return draw_number(1 << 53, *self.words) / (1 << 53)
 
     def generator(self) -> np.random.Generator:
@@ -24,7 +24,7 @@ class Draws(NamedTuple):
 
 
 def digest(*words: object) -> str:
-    """Twelve letters that stand for these words."""
+    """A digest of these words, twelve characters long."""
     text = repr(tuple(map(str, words)))
     return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What the votes say so far: what sampling rules and stopping rules read."""
+"""The votes so far and the estimates from them: the input of sampling rules and stopping rules."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,11 +33,11 @@ class Evidence(NamedTuple):
 
     @property
     def theta(self) -> Floats:
-        """The best estimate there is, to put items in order with."""
+        """The best available estimate, used to order the items."""
         return self.kept_ledger.theta if self.mle is None else self.mle
 
     def place_bets(self, votes: Block) -> Block:
-        """These votes with the bets that stand on them now; 0 where nobody bets."""
+        """These votes with the current bets; 0 without a ledger."""
         return votes._replace(bets=np.zeros(len(votes.first))) if self.ledger is None else self.ledger.place_bets(votes)
 
     def add(self, problem: Problem, vote: Vote, pending: Block | None = None) -> "Evidence":
@@ -51,7 +51,7 @@ class Evidence(NamedTuple):
         return Evidence(self.tally.add_block(problem.family, votes), self.mle, ledger)
 
     def withdraw(self, problem: Problem, votes: Sequence[Vote]) -> "Evidence":
-        """Without votes that were taken back, as `Ledger.withdraw` does it; the estimate is still the old one."""
+        """Without votes that were withdrawn, as in `Ledger.withdraw`; the estimate is still the old one."""
         tally = self.tally
         for vote in votes:
             tally = tally.add(problem.family, vote, -1.0)

@@ -50,7 +50,7 @@ class Family(Protocol):
 
     @property
     def is_measured(self) -> bool:
-        """Is a vote a measured difference? Else the first item wins or loses, or something in between."""
+        """Whether a vote is a measured difference. Otherwise it is a win, a loss, or a grade between."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class Family(Protocol):
         ...
 
     def margin(self, tolerance: float) -> float:
-        """The difference of utilities that a tolerance stands for."""
+        """The difference of utilities that corresponds to a tolerance."""
         ...
 
     def draw(self, rng: np.random.Generator, mean: Floats, counts: Floats) -> Floats:
@@ -250,7 +250,7 @@ class Gaussian:
     def check(self, outcome: Floats) -> None:
         fine = np.abs(outcome) <= MAX_DIFFERENCE * self.sigma  # False for NaN
         if not fine.all():
-            raise BadOutcome(f"outcome {outcome[~fine].flat[0]} is not a sensible number; give the measured difference")
+            raise BadOutcome(f"outcome {outcome[~fine].flat[0]} is not a finite number in range; give the difference")
 
     def margin(self, tolerance: float) -> float:
         return tolerance
@@ -284,7 +284,7 @@ FAMILIES: dict[str, Callable[[float], Family]] = {
 
 
 def make_family(family: Any, sigma: float = 1.0) -> Family:
-    """A family by its name; a family itself passes through."""
+    """The family of this name; a family passes through."""
     if hasattr(family, "log_partition"):
         given: Family = family
         return given

@@ -65,7 +65,7 @@ def ask(state: State, pending: Sequence[int] = (), avoid: frozenset[int] = froze
         if pair not in avoid:
             return pair
         waiting = np.append(waiting, np.full(2 ** min(attempt, 14), pair))  # as if pending more and more often
-    raise NothingToAsk(f"{PATIENCE} tries found no question that this judge may be shown; ask another judge, or later")
+    raise NothingToAsk(f"{PATIENCE} tries found no question that this judge may see; ask another judge, or later")
 
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
@@ -75,7 +75,7 @@ def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
 
 
 def bet(state: State, first: int, second: int) -> float:
-    """What is bet on the next vote on a pair; to be fixed when it is asked. 0 if nobody bets."""
+    """What is bet on the next vote on a pair; to be fixed when it is asked. 0 without a ledger of bets."""
     if state.evidence.ledger is None:
         return 0.0
     pair: Any = first, second  # plain numbers, as in `one_vote`
@@ -126,7 +126,7 @@ def learn(state: State, rounds: int, *place: int) -> State:
 
 
 def examine(state: State, pending: Block | None = None) -> Verdict[int]:
-    """All that can be said now, for a person who looks; `check_stop` computes only what stopping needs."""
+    """The full verdict, for people; `check_stop` computes only what stopping needs."""
     if state.verdict.done:
         return state.verdict
     verdict = state.stopping.examine(state.stopping_memory, state.problem, state.evidence, pending)

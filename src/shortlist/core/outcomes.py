@@ -34,11 +34,11 @@ def outcome_of(answer: Any, first: str, second: str, family: Family) -> float:
 def outcome_told(outcome: Any, winner: Any, first: str, second: str, family: Family) -> float:
     """The outcome of an answer that is given either as an outcome or as the name of the winner."""
     if (outcome is None) == (winner is None):
-        raise BadOutcome("give either an outcome or winner=, and one of them")
+        raise BadOutcome("give exactly one of outcome and winner=")
     if winner is None and not isinstance(outcome, str):
         return outcome_of_number(outcome, family)
     if winner is None and outcome != TIE:
-        raise BadOutcome(f"outcome {shown(outcome)} is not a number; for a name use winner=, for a tie give 'tie'")
+        raise BadOutcome(f"outcome {shown(outcome)} is not a number; for a name use winner=, for a tie 'tie'")
     if winner is None:
         return outcome_of_share(SHARES[TIE], family)
     if not isinstance(winner, str):
@@ -83,7 +83,7 @@ def share_of(word: str, first: str | None, second: str | None, meaning: float | 
     if not meant:
         raise UnknownItem(word)
     if len(meant) > 1:
-        raise BadOutcome(f"winner {shown(word)} is the name of an item and also a word with another meaning here")
+        raise BadOutcome(f"winner {shown(word)} is ambiguous: an item has this name, and it also has another meaning")
     return meant.pop()
 
 

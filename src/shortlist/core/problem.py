@@ -1,6 +1,6 @@
-"""What is asked: the best k of n, with error at most delta, under a family on Theta.
+"""The problem: find the best k of n with error at most delta, under a family on Theta.
 
-And `whole` and `real`, which say in one sentence what is wrong with a number that somebody gave.
+`whole` and `real` check that an argument is a number of the right kind.
 """
 
 import math
@@ -33,9 +33,9 @@ class Problem:
         if whole("the number of items", self.n, 0) < 2:
             raise BadProblem(f"{self.n} items cannot be compared; give at least two")
         if whole("k", self.k, 0) not in range(1, self.n):
-            raise BadProblem(f"k is {self.k}; of {self.n} items the wanted number must lie in 1..{self.n - 1}")
+            raise BadProblem(f"k is {self.k}; with {self.n} items it must be from 1 to {self.n - 1}")
         if not 0 < real("delta", self.delta) < 1:
-            raise BadProblem(f"delta is {self.delta}; the allowed error must lie strictly between 0 and 1")
+            raise BadProblem(f"delta is {self.delta}; the allowed error must be greater than 0 and less than 1")
         if not 0 < real("bound", self.bound) <= self.family.max_bound:
             raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {self.family.max_bound:g}]")
         if not (0 <= real("tolerance", self.tolerance) < self.family.max_tolerance and self.margin < 2 * self.bound):
@@ -46,7 +46,7 @@ class Problem:
         if self.max_votes is not None:
             whole("max_votes", self.max_votes, 1)
         if self.allowed is not None and components(self.n, *pair_ends(self.n, np.array(self.allowed, np.int64)))[0] > 1:
-            raise BadProblem("the allowed pairs do not connect all items, so no top k can ever be proved; allow more")
+            raise BadProblem("the allowed pairs do not connect all items, so no top k can be proved; allow more pairs")
 
     @property
     def margin(self) -> float:

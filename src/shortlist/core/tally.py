@@ -198,12 +198,12 @@ def tally_votes(
     weight: ArrayLike | None = None,
     n: int | None = None,
 ) -> Tally:
-    """The tally of votes given as arrays; a row of weight w stands for w votes with that mean outcome."""
+    """The tally of votes given as arrays; a row of weight w counts as w votes with that mean outcome."""
     i, j, y, w = _as_arrays(first, second, outcome, weight)
     size = _check_items(i, j, n)
     family.check(y)
     if w is not None and not np.all(np.isfinite(w) & (w >= 0)):
-        raise BadVotes("a weight is negative or not a number; a weight is how many votes a row stands for")
+        raise BadVotes("a weight is negative or not a number; a weight is the number of votes that a row counts for")
     if w is not None and not np.all(w > 0):
         i, j, y, w = i[w > 0], j[w > 0], y[w > 0], w[w > 0]
     codes, counts, sums = _add_up(edge_codes(size, i, j), size * size, y, w)
@@ -246,10 +246,10 @@ def _as_arrays(
     except (TypeError, ValueError) as reason:
         raise BadVotes(f"votes must be arrays of numbers: {reason}") from None
     if any(end.size and not np.issubdtype(end.dtype, np.integer) for end in ends):
-        raise BadVotes("first and second must hold whole item numbers, counted from 0")
+        raise BadVotes("first and second must be whole item numbers, counted from 0")
     shapes = [array.shape for array in (*ends, y, w) if array is not None]
     if any(len(shape) != 1 for shape in shapes) or len(set(shapes)) != 1:
-        raise BadVotes(f"first, second, outcome and weight must be flat and of one length, got shapes {shapes}")
+        raise BadVotes(f"first, second, outcome and weight must be flat arrays of equal length, got shapes {shapes}")
     return ends[0].astype(np.int64, copy=False), ends[1].astype(np.int64, copy=False), y, w
 
 

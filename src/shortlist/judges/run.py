@@ -193,7 +193,9 @@ class _Run:
         if len(self.pending.questions) >= self.workers:
             return None
         if self.max_calls is not None and self.pool.calls >= self.max_calls:
-            self._warn_at_end(f"stopped after {self.max_calls:,} calls (max_calls) without a proof; resume with more")
+            self._warn_at_end(
+                f"stopped after {self.max_calls:,} calls (max_calls) without a proof; run again to continue"
+            )
             return None
         if self.left:
             return self.left.popleft()
@@ -221,7 +223,7 @@ class _Run:
         skips = self.pending.skips_in_a_row
         if skips >= max(SKIPS_IN_A_ROW, 2 * self.workers):
             last = list(self.log.skipped.values())[-1]
-            raise JudgeFailed(f"the last {skips} questions were all skipped, last because: {last}")
+            raise JudgeFailed(f"the last {skips} questions were all skipped; reason of the last skip: {last}")
         return calls
 
     def _tell_arrived(self, wait: float) -> None:

@@ -82,8 +82,8 @@ class RepeatCheck:
 
     A repeat is a call about a pair in an order that the judge has answered before. If on every pair both answers had a
     probability of at least DOUBT, each repeat would differ from the answer before it with at least that probability,
-    whatever came earlier. So a bet that repeats differ only with probability FIXED multiplies its stake by (1 -
-    FIXED)/(1 - DOUBT) for each repeat that agrees and by FIXED/DOUBT for each that differs, and its expected gain is
+    independent of what came earlier. So a bet that repeats differ only with probability FIXED multiplies its stake by
+    (1 - FIXED)/(1 - DOUBT) for each repeat that agrees and by FIXED/DOUBT for each that differs, and its expected gain is
     zero or less: by Ville's inequality it ever reaches ALARM times its stake with probability at most 1/ALARM.
     Seventeen repeats without a change reach it.
     """
@@ -113,7 +113,7 @@ class RepeatCheck:
             f"judge {self._judge!r} was asked {self._repeats} times about a pair in an order it had answered before, "
             f"on {len(self._pairs)} pairs, and changed its answer {self._changes} times. If it always gives the same "
             "answer, asking again adds no information and the error bound is not valid: give the study cases, or the "
-            "judge some randomness. If these items are simply that different, ignore this warning"
+            "judge some randomness. If the items really differ that clearly, ignore this warning"
         )
 
 

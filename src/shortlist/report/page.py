@@ -39,7 +39,7 @@ STATUSES = {
     "pending": "questions that were asked and are not answered yet",
     "skipped": "questions that were closed without an answer",
     "late": "answers that came after their question had expired; not counted",
-    "undone": "votes that were taken back; not counted",
+    "undone": "votes that were withdrawn; not counted",
     "voided": "votes of a voided judge; not counted",
 }
 
@@ -49,7 +49,7 @@ def report_context(analysis: Analysis) -> dict[str, Any]:
     return {
         "analysis": analysis,
         "figures": draw_figures(analysis),
-        "facts": _facts(analysis),
+        "summary": _summary(analysis),
         "notes": _notes(analysis),
         "statuses": [(name, getattr(analysis.counts, name), meaning) for name, meaning in STATUSES.items()],
         "wins": not analysis.problem.family.is_measured,
@@ -61,20 +61,20 @@ def report_context(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _facts(analysis: Analysis) -> dict[str, str]:
+def _summary(analysis: Analysis) -> dict[str, str]:
     verdict, counts, problem = analysis.verdict, analysis.counts, analysis.problem
     agreement = analysis.checks.agreement
     proved = f"{len(verdict.certainly_in)} in, {len(verdict.certainly_out)} out, {len(verdict.undecided)} open"
-    facts = {
+    summary = {
         "Error bound": small(verdict.error_bound), "Allowed error (δ)": f"{problem.delta:g}",
-        "Votes": count(verdict.votes), "Votes to go, about": _votes_left(verdict.votes_left, verdict.done),
+        "Votes": count(verdict.votes), "Estimated votes to go": _votes_left(verdict.votes_left, verdict.done),
         "Items proved": proved, "Judges": count(len(agreement.judges) + agreement.others),
         "Stopping rule": analysis.stopping.name, "Vote model": problem.family.name,
         "Tolerance": f"{problem.tolerance:g}" if problem.tolerance else "none",
     }  # fmt: skip
     if analysis.sampling is None:
-        return facts
-    return facts | {
+        return summary
+    return summary | {
         "Sampling rule": analysis.sampling, "Imported votes": count(counts.imported),
         "First event": day(counts.first_at), "Last event": day(counts.last_at),
     }  # fmt: skip

@@ -1,6 +1,6 @@
-"""What happens in a study, as a list of events. Events are only ever added: a study is a fold over them.
+"""The events of a study. Events are only added, never changed; the state of a study is a fold over them.
 
-An event holds all that the fold needs, with item numbers. A later change of mind is a new event.
+An event has everything that the fold needs, with item numbers. An undo is a new event.
 """
 
 import json
@@ -12,7 +12,7 @@ from shortlist.core.tally import Block
 
 
 class Asked(NamedTuple):
-    """A question was asked. A fair coin put `first` first, and `bet` was fixed at that moment."""
+    """A question was asked. A fair coin chose `first`, and `bet` was fixed at that moment."""
 
     question: int
     first: int
@@ -50,7 +50,7 @@ class Skipped(NamedTuple):
 
 
 class Late(NamedTuple):
-    """An answer that came after its question was closed: kept, not counted."""
+    """An answer that came after its question was closed. It is stored but not counted."""
 
     question: int
     outcome: float
@@ -67,19 +67,19 @@ class CountedVote(NamedTuple):
 
 
 class Withdrawn(NamedTuple):
-    """Votes that no longer count in support of anything. With a judge: that judge is voided."""
+    """Votes that no longer support any item. With a judge: that judge is voided."""
 
     votes: tuple[CountedVote, ...]
     judge: str | None = None
 
     @property
     def question(self) -> int | None:
-        """The question, if the event is about one alone."""
+        """The question that the event is about; None if there are several."""
         return self.votes[0].question if len(self.votes) == 1 else None
 
 
 class Imported(NamedTuple):
-    """Votes from elsewhere, in the order they were cast."""
+    """Imported votes, in the order in which they were cast."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
@@ -125,7 +125,7 @@ def dump(event: Event) -> tuple[str, str]:
 
 
 def load(kind: str, body: str) -> Event:
-    """The event that was dumped."""
+    """The event that `dump` wrote."""
     fields = json.loads(body)
     if kind == "withdrawn":
         fields["votes"] = tuple(CountedVote(*vote) for vote in fields["votes"])

@@ -1,7 +1,7 @@
-"""The one table of a study: a row for every question asked and every vote imported, with what became of it.
+"""The table of a study: a row with a status for every question asked and every vote imported.
 
-Whatever shows or counts votes reads this table: `study.votes`, `status`, exports, reports, the dashboard, the checks.
-It is folded from the events, event by event, so that it is always in step with them.
+All code that shows or counts votes reads this table: `study.votes`, `status`, exports, reports, the dashboard, checks.
+It is folded from the events one by one, so it always agrees with them.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     outcome: float | None  # None while pending, and if skipped
     judge: str | None
     case: str | None
-    unit: str | None  # what makes votes dependent on each other; None: each vote is a unit of its own
+    unit: str | None  # votes of one unit are not independent; None: the vote is its own unit
     bet: float | None  # None for an imported vote: its bet is fixed when the import is folded
     asked_at: float | None  # seconds since 1970
     closed_at: float | None
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
     @property
     def is_vote(self) -> bool:
-        """Does it have an outcome, whether it counts or not?"""
+        """Whether it has an outcome, counted or not."""
         return self.outcome is not None
 
 
@@ -121,7 +121,7 @@ class RowTable:
             )  # fmt: skip
 
     def _nothing(self, event: TakenOver | Paused, entry: Entry) -> None:
-        """The event says nothing about votes."""
+        """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
         if row.judge is not None:
@@ -142,7 +142,7 @@ FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
 
 
 def counted(rows: Iterable[Row]) -> list[Row]:
-    """The votes that count, in the order they came in."""
+    """The votes that count, in the order in which they arrived."""
     return sorted((row for row in rows if row.status == "counted"), key=lambda row: row.answered)
 
 
@@ -156,7 +156,7 @@ def as_frame(rows: Sequence[Row]) -> Any:
 
 
 class Shown(Protocol):
-    """What is shown of a study."""
+    """The parts of a study that are shown."""
 
     items: tuple[str, ...]
 
@@ -169,7 +169,7 @@ class Shown(Protocol):
 
 
 def study_html(study: Shown) -> str:
-    """The verdict and the items, the answer first and each side best first."""
+    """The verdict and a table of items: first the answer, then the rest, each best first."""
     verdict, utilities = study.verdict, study.utilities
     votes = Counter(item for row in counted(study.rows) for item in (row.first, row.second))
     items = sorted(study.items, key=lambda item: (item not in verdict.top, -utilities[item]))

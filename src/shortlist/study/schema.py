@@ -34,7 +34,7 @@ from shortlist.errors import BadStorage
 
 PATIENCE = 60.0  # seconds to wait for another process's lock
 IDLE = 5.0  # seconds after which a connection may have been lost
-FLUSH = (  # PostgreSQL's log is one: what commits now takes all before it to the disk
+FLUSH = (  # PostgreSQL has one log, so this commit also flushes every commit before it
     "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'shortlist', 'flush'); COMMIT"
 )
 HEAD = "0001"  # the newest of migrations/versions
@@ -153,7 +153,7 @@ def _version(connection: Connection) -> str | None:
 
 
 def connect(url: str) -> Engine:
-    """Raises BadStorage if that is no URL of ours."""
+    """An engine for this URL. Raises BadStorage if it is not a SQLite or PostgreSQL URL."""
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() == "postgresql":
@@ -165,10 +165,10 @@ def connect(url: str) -> Engine:
                 "a SQLite storage needs a file, such as sqlite:///studies.db; leave storage out for memory"
             )
         if not (folder := Path(str(parsed.database)).absolute().parent).is_dir():
-            raise BadStorage(f"{folder} is no folder; create it, or put the database elsewhere")
+            raise BadStorage(f"there is no folder {folder}; create it, or choose another place for the database")
         engine = create_engine(parsed, connect_args={"timeout": PATIENCE, "isolation_level": None})
     except ArgumentError:
-        raise BadStorage(f"{url!r} is no storage; give sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
+        raise BadStorage(f"{url!r} is not a storage; give sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     except ModuleNotFoundError:
         raise BadStorage("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'") from None
     event.listen(engine, "connect", _set_up_sqlite)
@@ -176,7 +176,7 @@ def connect(url: str) -> Engine:
 
 
 def _with_pings(engine: Engine) -> Engine:
-    """Try a connection that was not used for a while before it is used again; a ping every time would cost as much as
+    """Ping a connection that was idle for a while before it is used again; a ping every time would cost as much as
     the work."""
 
     def used(_: Any, record: ConnectionPoolEntry) -> None:
@@ -195,13 +195,13 @@ def _with_pings(engine: Engine) -> Engine:
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
-    """Readers do not wait for writers, and what is committed survives the process."""
+    """Readers do not wait for writers, and a committed vote survives a crash of the process."""
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
 def commit_quickly(engine: Engine) -> None:
-    """Let PostgreSQL answer before a commit is on its disk; FLUSH then waits for all of them at once."""
+    """Let PostgreSQL answer before a commit is on disk. FLUSH then waits for all commits at once."""
     event.listen(engine, "connect", _commit_quickly)
 
 
@@ -211,7 +211,7 @@ def _commit_quickly(connection: Any, _: Any) -> None:
 
 
 def shown(url: str) -> str:
-    """Without its password."""
+    """The URL without its password."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
@@ -219,6 +219,6 @@ def shown(url: str) -> str:
 
 
 def check_file(url: str) -> None:
-    """A SQLite file that is not there would be made by opening it."""
+    """Raise BadStorage if the SQLite file is missing, because opening it would create it."""
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
         raise BadStorage(f"there is no storage {shown(url)}; create a study in it first")

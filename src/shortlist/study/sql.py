@@ -1,6 +1,6 @@
-"""Studies in a database. Events and answers are only inserted; snapshots and runs may be thrown away.
+"""Studies in a database. Events and answers are only inserted; snapshots and runs may be deleted.
 
-Whoever writes holds the lock of that study alone: its row on PostgreSQL, the whole file on SQLite, which has no
+A writer holds the lock of its study: a row on PostgreSQL, the whole file on SQLite, which has no
 smaller one.
 """
 
@@ -68,7 +68,7 @@ class Database:
     keeps_snapshots = True
 
     def __init__(self, url: str, flush_later: bool = False) -> None:
-        """flush_later: PostgreSQL writes to its disk when `flush` is called, not while a study's lock is held."""
+        """flush_later: PostgreSQL writes to disk when `flush` is called, not while the lock of a study is held."""
         self.url, self._engine = shown(url), connect(url)
         self._flush_later = flush_later and self._engine.dialect.name == "postgresql"
         if self._flush_later:
@@ -86,7 +86,7 @@ class Database:
             raise StorageOutdated(self.url, found, HEAD)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._engine.dispose()
 
     def create(self, name: str, spec: str) -> None:
@@ -167,7 +167,7 @@ class Database:
             return {row.run: row.seen for row in connection.execute(here)}
 
     def _insert(self, table: Table) -> Any:
-        """An insert that can say what to do when the row is there."""
+        """An insert that can say what to do if the row exists."""
         return (sqlite if self._engine.dialect.name == "sqlite" else postgresql).insert(table)
 
     @contextmanager
@@ -189,7 +189,7 @@ class Database:
         self.flush()
 
     def flush(self) -> None:
-        """From here on, all that this process has written survives a crash of the database."""
+        """Make everything that this process has written survive a crash of the database."""
         if self._flush_later:
             with self.reading() as connection:
                 connection.exec_driver_sql(FLUSH)
@@ -220,7 +220,7 @@ _open: dict[tuple[int, str], Database] = {}
 
 
 def open_database(url: str, create: bool = True) -> Database:
-    """The database behind a URL: one set of connections for all studies of a process. A SQLite file that is not there
+    """The database at a URL: one set of connections for all studies of a process. A missing SQLite file
     is made only to create a study in it."""
     place = os.getpid(), url
     if place not in _open:
@@ -237,7 +237,7 @@ def close_databases() -> None:
 
 
 def upgrade_storage(url: str) -> tuple[str | None, str]:
-    """The schema's version before and after."""
+    """Upgrade the tables. Returns the schema's version before and after."""
     check_file(url)
     engine = connect(url)
     try:
@@ -253,6 +253,6 @@ def upgrade_storage(url: str) -> tuple[str | None, str]:
 
 
 def _no_answer(url: str, reason: SQLAlchemyError) -> BadStorage:
-    """What the database raises, as an error of ours."""
+    """Turn errors of the database into BadStorage."""
     what = str(getattr(reason, "orig", None) or reason).strip().splitlines()[0]
-    return BadStorage(f"the storage {url} does not answer: {what}")
+    return BadStorage(f"the storage {url} does not respond: {what}")

@@ -1,4 +1,4 @@
-"""Where a study is: the fold of its events. A state is a value and `apply` is pure, so every process that has read the
+"""The state of a study: the fold of its events. A state is a value and `apply` is pure, so every process that has read
 same events has the same state, bit for bit, and would ask the same question next.
 
 Answers may come in any order, and how long one takes must not bias the verdict. The `edges` stopping rule takes every
@@ -43,7 +43,7 @@ MOST_FITS = 500  # constrained fits that one point of a glr study may cost
 
 
 class BoundPoint(NamedTuple):
-    """The error bound after so many votes, and about how many votes were still needed."""
+    """The error bound after `votes` votes, and about how many more votes were needed then."""
 
     votes: int
     error_bound: float
@@ -285,7 +285,7 @@ def _extended(history: BoundHistory, state: loop.State, pending: Block | None) -
 
 
 def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
-    """Can the series be computed? The bound of a glr study with many items takes too long."""
+    """Whether the series is kept: the error bound of a glr study with many items takes too long."""
     return stopping.name != "glr" or problem.k * (problem.n - problem.k) <= MOST_FITS
 
 

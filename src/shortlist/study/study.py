@@ -1,6 +1,6 @@
-"""A study: ask, tell, verdict. Whatever happens becomes an event (events.py) in a storage. The fold of the events is
-the state (state.py), and the table of what became of every question (rows.py). Several processes may work on one study:
-each reads what the others added before it adds something itself (sync.py).
+"""A study: ask, tell, verdict. Every change is an event (events.py) in a storage. The fold of the events is
+the state (state.py), and the table of all questions and votes (rows.py). Several processes may work on one study:
+each reads what the others added before it adds its own events (sync.py).
 """
 
 import time
@@ -66,7 +66,7 @@ VoteTuple = tuple[str, str, float, str | None]  # first, second, outcome, judge
 
 
 class Study:
-    """Made by `create_study` and `load_study`."""
+    """A search for the best k items. `create_study` and `load_study` return one."""
 
     def __init__(
         self,
@@ -109,13 +109,13 @@ class Study:
         self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
         lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
     ) -> Question | list[Question]:  # fmt: skip
-        """The next question for a judge. With a count: a list of that many, to be answered in parallel.
+        """The next question for a judge. With a count: a list of questions to answer in parallel.
 
         avoid: pairs of items that this judge must not be shown, such as their own work.
         pair: ask about these two items, as after an undo.
-        lease: seconds after which the question is closed as skipped if there is no answer.
-        cases: ids of what the items can be compared on. Each question draws one at random, with replacement.
-        run: who works on it, see `take_over`.
+        lease: seconds after which an unanswered question is closed as skipped.
+        cases: ids of the cases to compare on. Each question draws one at random, with replacement.
+        run: the id of the run that works on it, see `take_over`.
 
         Raises StudyDone when there is a verdict, NothingToAsk when pending questions use up the vote budget. A list is
         shorter where the budget ends.
@@ -127,7 +127,7 @@ class Study:
         with self._sync.transaction():
             now = time.time()
             state, expired = expire(self._sync.state, now)
-            if not (expired and state.settled.verdict.done):  # else only these questions delayed the verdict
+            if not (expired and state.settled.verdict.done):  # else only expired questions delayed the verdict
                 check_open(state, judge, self.name)
                 until = None if lease is None else now + lease
                 while len(asked) < wanted:
@@ -146,12 +146,12 @@ class Study:
         return questions[0] if count is None else questions
 
     def holders(self, judge: str) -> set[str | None]:
-        """The runs that hold the judge's pending questions; None is nobody."""
+        """The runs that hold the judge's pending questions; None stands for no run."""
         self.refresh()
         return {asked.run for asked in self._state.pending if asked.judge == judge}
 
     def take_over(self, judge: str, run: str, is_free: Callable[[str | None], bool]) -> list[Question]:
-        """Give this run the judge's pending questions that no run works on any more; no other run gets them.
+        """Give this run the judge's pending questions that no other run works on any more.
         `is_free` is given the run that had a question last, or None."""
         with self._sync.transaction():
             taken = [asked for asked in self._state.pending if asked.judge == judge and is_free(asked.run)]
@@ -161,9 +161,9 @@ class Study:
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
     ) -> Verdict[str]:
-        """Answer a question: tell(q, winner=q.first), tell(q, "tie") or tell(q, 0.75) from its first item's side.
+        """Answer a question: tell(q, winner=q.first), tell(q, "tie"), or tell(q, 0.75) as seen from its first item.
 
-        A pending question counts as a loss for both items, so answer or skip every question that was asked.
+        A pending question counts as a loss for both items, so answer or skip every question.
         """
         with self._sync.transaction():
             asked = self._checked(question)
@@ -186,8 +186,8 @@ class Study:
         return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
-        """Withdraw an answer. What it supported is lost and what it opposed stays, so that an undo after a look at the
-        results cannot help an answer. The pair may be asked again. A verdict that was reached before stays."""
+        """Withdraw an answer. Its support is removed and its opposition stays, so an undo after a look at the
+        results cannot help an item. The pair may be asked again. A verdict reached before does not change."""
         with self._sync.transaction():
             row = self.row(self._checked(question).id)
             if row.status != "counted":
@@ -197,9 +197,9 @@ class Study:
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
-        """Ask this judge nothing more, and withdraw all their votes as `undo` does, imported ones too. Their pending
-        questions count as lost by both items, or as skipped where votes count in order. A verdict that was reached
-        before stays."""
+        """Stop asking this judge, and withdraw all their votes as `undo` does, imported ones too. Their pending
+        questions count as lost by both items, or as skipped where votes count in order. A verdict reached
+        before does not change."""
         with self._sync.transaction():
             rows = [row for row in self._sync.table.of_judge(judge) if row.status == "counted"]
             told = [self._counted_vote(row) for row in rows if row.question is not None]
@@ -214,7 +214,7 @@ class Study:
         self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None] = (),
         source: str = "",
     ) -> Verdict[str]:  # fmt: skip
-        """Count votes from elsewhere, in the order in which they were cast: not sorted by winner or by pair. The votes
+        """Add votes from elsewhere, in the order in which they were cast: not sorted by winner or by pair. The votes
         on each pair must be complete, not selected by outcome."""
         votes = self._as_import(first, second, outcome, judge, source)
 
@@ -222,29 +222,29 @@ class Study:
             for voided in self._state.voided.intersection(name for name in votes.judge if name is not None):
                 raise VoidJudge(voided)
             if self._state.unsettled and not self._state.any_order:
-                raise BadProblem("questions are pending, and votes count in order here; answer or skip them first")
+                raise BadProblem("votes count in the order asked, and questions are pending; answer or skip them first")
             self._add(*(votes.part(begin, begin + IMPORT) for begin in range(0, len(votes.outcome), IMPORT)))
         return self.verdict
 
     def pause(self, paused: bool = True) -> None:
-        """Ask no more questions; answers to pending ones still count. pause(False) opens the study again."""
+        """Stop asking questions; answers to pending ones still count. pause(False) resumes."""
         with self._sync.transaction():
             if paused != self._state.paused:
                 self._add(Paused(paused))
 
     @property
     def storage(self) -> Storage:
-        """Where its events are."""
+        """The storage of its events."""
         return self._sync.storage
 
     @property
     def sampling(self) -> SamplingRule:
-        """The sampling rule: which pair to ask next."""
+        """The sampling rule, which chooses the next pair."""
         return self._state.ahead.sampling
 
     @property
     def stopping(self) -> StoppingRule:
-        """The stopping rule: when the answer is proved."""
+        """The stopping rule, which decides when the answer is proved."""
         return self._state.ahead.stopping
 
     @property
@@ -258,7 +258,7 @@ class Study:
 
     @property
     def verdict(self) -> Verdict[str]:
-        """The verdict by the stopping rule; cheap. Its error bound may be some votes old: see `examine`."""
+        """The verdict so far; cheap. Its error bound may be some votes old: see `examine`."""
         state = self._sync.state.settled
         if self._named is None or self._named[0] is not state.verdict:
             again = None if self._named is None else renamed(state.verdict, *self._named)
@@ -266,44 +266,44 @@ class Study:
         return self._named[1]
 
     def examine(self) -> Verdict[str]:
-        """The verdict in full: the error bound now, and which items are proved in or out. Slow for many items."""
+        """The full verdict: the current error bound, and which items are proved in or out. Slow for many items."""
         state = self._state.settled
         with one_thread():
             return named(loop.examine(state, pending_votes(self._state)), self.items, state.theta_hat)
 
     @property
     def bound_history(self) -> BoundHistory:
-        """How the error bound fell: votes, error_bound and votes_left, oldest first."""
+        """The error bound over time: points with votes, error_bound and votes_left, oldest first."""
         return self._state.bound_history
 
     @property
     def advice(self) -> str | None:
-        """What the owner should know: a tie that will never resolve, or pairs that block a proof."""
+        """A hint for the owner: a tie that never resolves, or pairs that block a proof."""
         return advise(self._state.ahead, self.items)
 
     @property
     def utilities(self) -> dict[str, float]:
-        """The estimate from all answers so far: maximum likelihood, or the planner's estimate where none is kept."""
+        """The ratings estimated from all answers so far: maximum likelihood, or the planning estimate."""
         return dict(zip(self.items, map(float, self._state.ahead.theta_hat), strict=True))
 
     @property
     def tally(self) -> Tally:
-        """The votes that the verdict rests on, by pair."""
+        """The votes behind the verdict, by pair."""
         return self._state.ahead.tally
 
     def chances(self, scale: float = 1.5) -> dict[str, float]:
-        """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
+        """Each item's probability of being in the top k under a N(0, scale^2) prior: an estimate, not a proof."""
         with one_thread():
             found = chances(self.problem, self.tally, scale)
         return dict(zip(self.items, map(float, found), strict=True))
 
     @property
     def rows(self) -> list[Row]:
-        """Every question asked and every vote imported, with what became of it."""
+        """Every question asked and every vote imported, with its status."""
         return list(self._sync.table.rows)
 
     def row(self, number: int) -> Row:
-        """What became of a question."""
+        """The row of a question, with its status."""
         if not 0 <= number < self._state.n_asked:
             raise UnknownQuestion(number)
         return self._sync.table.of_question(number)
@@ -324,8 +324,8 @@ class Study:
 
     @property
     def votes(self) -> list[VoteTuple]:
-        """The votes that count, imported ones and those after the verdict too: first, second, outcome and judge, in the
-        order they came in."""
+        """The votes that count, also imported ones and those after the verdict: first, second, outcome, judge, in the
+        order in which they arrived."""
         return [
             (row.first, row.second, row.outcome, row.judge)
             for row in counted(self._sync.table.rows)
@@ -337,7 +337,7 @@ class Study:
         return as_frame(self._sync.table.rows)
 
     def question(self, number: int) -> Question:
-        """A question that was asked, by its id."""
+        """The question with this id."""
         found = self._sync.state.unsettled.get(number)
         return self._question(found.asked) if found is not None else _question_of(self.row(number))
 
@@ -347,7 +347,7 @@ class Study:
         return [self._question(asked) for asked in self._state.pending]
 
     def is_pending(self, number: int) -> bool:
-        """Was it asked, and is it neither answered nor skipped?"""
+        """Whether it was asked and is neither answered nor skipped."""
         return self._state.is_pending(number)
 
     def pending_of(self, judge: str | None) -> list[Question]:
@@ -356,11 +356,11 @@ class Study:
 
     @property
     def entries(self) -> list[Entry]:
-        """All events, with the times they were added."""
+        """All events, with the times at which they were added."""
         return self._sync.entries
 
     def transaction(self) -> AbstractContextManager[None]:
-        """What is asked and told inside is one write to the storage, with its lock held: all of it happens or
+        """Questions and answers inside are one write to the storage, with its lock held: all of it happens or
         nothing. Keep it short, and open no other transaction inside."""
         return self._sync.transaction()
 
@@ -381,14 +381,14 @@ class Study:
             raise BadProblem("votes can be withdrawn only with stopping='edges' and wins, ties or grades")
 
     def _late(self, number: int, outcome: float) -> Event:
-        """An answer after the lease expired is kept; a second answer is refused."""
+        """Store an answer that came after the lease expired; refuse a second answer."""
         row = self.row(number)
         if row.reason != EXPIRED or row.status not in ("skipped", "late"):
             raise AlreadyAnswered(number)
         return Late(number, outcome)
 
     def _checked(self, question: Question | int) -> Question:
-        """The question as it was asked, which the given one must equal."""
+        """The question as it was asked. The given question must equal it."""
         number = question.id if isinstance(question, Question) else question
         if not isinstance(number, int) or isinstance(number, bool):
             raise UnknownQuestion(number)
@@ -415,14 +415,14 @@ class Study:
         if not len(ones) == len(others) == len(values) == len(judges):
             raise BadOutcome("first, second, outcome and judge must have the same length")
         if any(i == j for i, j in zip(ones, others, strict=True)):
-            raise BadOutcome("a vote compares an item with itself; leave it out")
+            raise BadOutcome("a vote compares an item with itself; remove it")
         self.problem.family.check(values)
         return Imported(ones, others, tuple(values.tolist()), judges, source)
 
     def _item_numbers(self, names: Sequence[str]) -> tuple[int, ...]:
         for name in names:
             if not isinstance(name, str) or name not in self._number:
-                raise BadVotes(f"{name!r} is not an item of this study; leave its votes out")
+                raise BadVotes(f"{name!r} is not an item of this study; remove its votes")
         return tuple(self._number[name] for name in names)
 
 

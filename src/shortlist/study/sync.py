@@ -1,4 +1,4 @@
-"""A study's events, and the state they fold to, kept in step with a storage that other processes write to as well."""
+"""A study's events and state, synchronised with a storage that other processes also write to."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import StudyState, apply_all
 from shortlist.study.storage import Snapshot, Storage, Writer
 
-SNAPSHOT = 1000  # events and votes to fold before a snapshot pays
+SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off off
 
 
 class Sync:
@@ -21,7 +21,7 @@ class Sync:
     def __init__(
         self, storage: Storage, name: str, items: Sequence[str], start: StudyState, known: Sequence[object]
     ) -> None:
-        """The events of that study; `known` are the objects that snapshots name and do not hold."""
+        """`known` are the objects that snapshots reference instead of containing."""
         self.storage, self.name, self.items, self.start, self.known = storage, name, items, start, list(known)
         self.state, self._read = start, 0
         self._table: RowTable | None = None
@@ -39,7 +39,7 @@ class Sync:
 
     @property
     def entries(self) -> list[Entry]:
-        """The events read so far, with the times they were added."""
+        """The events read so far, with the times at which they were added."""
         with self._lock:
             return [*self._since(0), *self._unsaved][: self._read]
 
@@ -49,7 +49,7 @@ class Sync:
 
     @property
     def table(self) -> RowTable:
-        """The rows of the events read so far. Made when first asked for, and kept in step from then on."""
+        """The rows of the events read so far. Computed lazily, then updated with each event."""
         with self._lock:
             if self._table is None:
                 self._table = RowTable(self.items)

@@ -57,7 +57,7 @@ def dashboard(database: Database, opened: OpenStudy) -> dict[str, Any]:
 
 
 def votes_left_range(verdict: Verdict[str], delta: float) -> tuple[float | None, float | None]:
-    """A rough range around the votes to go, which held the truth in 89 % of simulated looks.
+    """A rough range for the number of votes to go. It contained the true number in 89 % of simulated checks.
 
     Evidence grows by a random walk whose variance is about twice its drift, as log likelihood ratios do. The time to
     gain `missing` nats then has a relative spread of sqrt(2 / missing). Plans are cautious: many studies end sooner

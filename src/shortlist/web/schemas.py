@@ -45,7 +45,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(BaseModel):
+class ErrorBody(BaseModel):
     """What is wrong, and what to do about it."""
 
     detail: str
@@ -195,7 +195,7 @@ class VerdictOut(BaseModel):
 
 
 class Counts(BaseModel):
-    """Questions and imported votes by what became of them."""
+    """How many questions and imported votes have each status."""
 
     counted: int
     pending: int = Field(description="Asked, and not answered yet.")
@@ -291,4 +291,4 @@ class Health(BaseModel):
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route. Any request may be invalid, too large or too frequent, or find no storage."""
-    return {code: {"model": Problem} for code in (400, *codes, 413, 422, 429, 503)}
+    return {code: {"model": ErrorBody} for code in (400, *codes, 413, 422, 429, 503)}

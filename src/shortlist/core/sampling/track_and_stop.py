@@ -1,4 +1,4 @@
-"""Track-and-Stop: solve the oracle game at the estimate now and then, and follow its allocation.
+"""Track-and-Stop: solve the oracle game at the current estimate at intervals, and follow its allocation.
 
 D-tracking with forced exploration. Garivier & Kaufmann (2016), Section 3.1, with pairs for arms.
 """
@@ -27,7 +27,7 @@ class TrackAndStopMemory(NamedTuple):
 
 @dataclass(frozen=True)
 class TrackAndStop:
-    """growth: solve the game again when the votes grew by this share. gap: how exactly, as a share of the rate."""
+    """growth: solve the game again when the votes grew by this share. gap: relative precision of the solution."""
 
     growth: float = 0.05
     gap: float = 0.05

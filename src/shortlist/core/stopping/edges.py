@@ -1,4 +1,4 @@
-"""Our stopping rule: bets on direct comparisons that would be won too often only if the answer were right.
+"""The default stopping rule: bets on direct comparisons, which are won too often only if the answer is right.
 
 Proved: error at most delta for any sampling rule, if there is a set S* of k items that no outsider is expected to beat.
 No Bradley-Terry, no transitivity. Level log(k/delta), or log(2n/delta) with a tolerance, which needs strong
@@ -24,12 +24,12 @@ REPORT = 0.05  # report again who is proved in or out, and the bound, when the v
 BETS_SHARE = 0.5  # of a file's votes; the rest of the stake is on the grid, which does not mind how a file is sorted
 LEAST_LOG = -500.0  # smaller error bounds than its exponential are not told apart
 GUARANTEE = (
-    "this answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on average "
-    "(edge theorem)"
+    "a proved answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on "
+    "average (edge theorem)"
 )
 TOLERANT = (
-    "with error probability at most {delta:g} no outsider {beats}, under strong stochastic transitivity "
-    "(edge theorem with tolerance)"
+    "in a proved answer no outsider {beats}, with error probability at most {delta:g}, under strong stochastic "
+    "transitivity (edge theorem with tolerance)"
 )
 
 
@@ -179,7 +179,7 @@ class _Chains:
 def guarantee(problem: Problem) -> str:
     form = TOLERANT if problem.tolerance else GUARANTEE
     measured = problem.family.is_measured
-    beats = f"beats a member {'by more than' if measured else 'with more than 0.5 +'} {problem.tolerance:g}"
+    beats = f"beats a member {'by more than' if measured else 'with probability above 0.5 +'} {problem.tolerance:g}"
     noise = "" if not measured else ", for normal noise of the given sigma or less"
     return form.format(delta=problem.delta, k=problem.k, beats=beats) + noise
 

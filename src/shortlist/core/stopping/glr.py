@@ -21,8 +21,8 @@ from shortlist.errors import BadProblem
 
 REFRESH = 0.01  # look at all pairs again when the votes grew by this share
 GUARANTEE = (
-    "error probability at most {delta:g} if votes are independent and follow the {model} model with utilities within "
-    "±{bound:g} (GLR theorem)"
+    "a proved answer is wrong with probability at most {delta:g} if votes are independent and follow the {model} model "
+    "with utilities within ±{bound:g} (GLR theorem)"
 )
 
 
@@ -185,7 +185,7 @@ def _bound(log_bound: float) -> float:
 
 
 def _guarantee(problem: Problem) -> str:
-    within = f"no outsider better by {problem.tolerance:g} or more, " if problem.tolerance else ""
+    within = f"wrong means that some outsider is better by {problem.tolerance:g} or more; " if problem.tolerance else ""
     return f"{within}{GUARANTEE.format(delta=problem.delta, model=problem.family.name, bound=problem.bound)}"
 
 

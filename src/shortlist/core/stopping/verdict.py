@@ -1,4 +1,4 @@
-"""What is proved so far, as a record that prints as a sentence."""
+"""What is proved so far, as a value that prints as a sentence."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Verdict(Generic[Item]):
 
     `error_bound` is an anytime bound: for any level a fixed beforehand, the chance of ever showing a wrong set
     with a bound of at most a is itself at most a (posterior: on average over its prior, when one stops at it).
-    It rests on `guarantee`.
+    `guarantee` says what it assumes.
     """
 
     done: bool
@@ -36,12 +36,12 @@ class Verdict(Generic[Item]):
     threshold: float | None = None  # glr: beta; while not done, at most beta
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict as plain values for JSON: lists for tuples, None for what is not finite."""
+        """The verdict as plain values for JSON: lists for tuples, None for numbers that are not finite."""
         parts = {name: _plain(getattr(self, name)) for name in FIELDS}
         return {**parts, "sentence": str(self)}
 
     def status(self, item: Item) -> str:
-        """Is the item in the answer, and is that proved?"""
+        """Whether the item is in the answer, and whether that is proved."""
         if item in self.certainly_in or item in self.certainly_out:
             return "in, proved" if item in self.certainly_in else "out, proved"
         return f"{'in' if item in self.top else 'out'}, {'proved' if self.reason == 'certified' else 'not proved'}"
@@ -60,7 +60,7 @@ class Verdict(Generic[Item]):
             return f"Top {len(self.top)} of {size}: {names}. Error at most {self.error_bound:.2g}, {votes}."
         left = f", about {self.votes_left:,.0f} to go" if self.votes_left else ""
         ending = f"Vote budget used up after {votes}" if self.done else f"Not proved yet: {votes} so far{left}"
-        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "nothing proved"
+        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "no error bound yet"
         return f"{ending}. Best guess for the top {len(self.top)} of {size}: {names} ({bound})."
 
 
@@ -90,7 +90,7 @@ FIELDS = tuple(part.name for part in fields(Verdict))
 
 
 def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict[str]:
-    """The verdict with names for numbers, the top best first."""
+    """The verdict with names instead of item numbers, the top best first."""
 
     def names(numbers: Sequence[int]) -> tuple[str, ...]:
         return tuple(items[number] for number in numbers)

@@ -52,7 +52,7 @@ def vote(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: VoteI
     """Answer a question and get the next. Sending the same answer again changes nothing; a different one is refused."""
     assert token.judge is not None
     if (given.outcome is None) == (given.skip is None):
-        raise BadOutcome("send either an outcome or a reason to skip, not both")
+        raise BadOutcome("send either an outcome or a reason to skip")
     name, number = split_id(id)
     opened = service.studies.open(name)
     question = find_question(opened, number, token.judge)
