@@ -33,7 +33,7 @@ from shortlist.cli.options import (
     working,
 )
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadProblem, StudyDiffers, StudyExists
+from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
 from shortlist.study.create import create_study, load_study, open_storage
 from shortlist.study.rows import counted
 from shortlist.study.sql import upgrade_storage

@@ -83,8 +83,8 @@ class RepeatCheck:
     A repeat is a call about a pair in an order that the judge has answered before. If on every pair both answers had a
     probability of at least DOUBT, each repeat would differ from the answer before it with at least that probability,
     independent of what came earlier. So a bet that repeats differ only with probability FIXED multiplies its stake by
-    (1 - FIXED)/(1 - DOUBT) for each repeat that agrees and by FIXED/DOUBT for each that differs, and its expected gain is
-    zero or less: by Ville's inequality it ever reaches ALARM times its stake with probability at most 1/ALARM.
+    (1 - FIXED)/(1 - DOUBT) for each repeat that agrees and by FIXED/DOUBT for each that differs, and its expected gain
+    is zero or less: by Ville's inequality it ever reaches ALARM times its stake with probability at most 1/ALARM.
     Seventeen repeats without a change reach it.
     """
 
