@@ -12,7 +12,7 @@ from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import StudyState, apply_all
 from shortlist.study.storage import Snapshot, Storage, Writer
 
-SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off off
+SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off
 
 
 class Sync:
