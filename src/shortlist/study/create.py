@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.core.arguments import whole
 from shortlist.core.families import Family, make_family
 from shortlist.core.problem import Problem
-from shortlist.core.sampling import SAMPLING_RULES, default_stopping
+from shortlist.core.sampling import ASKS_ALLOWED, SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
@@ -45,7 +45,7 @@ def create_study(
     bound: the largest utility thought possible, in log-odds (gaussian: in units of the outcome).
     tolerance: how much better an outsider may be, in win probability (gaussian: in units of the outcome).
     max_votes: end with the best answer so far after that many votes.
-    allowed: the pairs of items that may be asked, if not all (bridge only).
+    allowed: the pairs of items that may be asked, if not all (bridge, sharpen and learn-then-prove only).
     seed: of sides and of what the sampling rule draws; the same seed and answers give the same questions.
 
     storage: where to keep it, sqlite:///FILE or postgresql://USER@HOST/DATABASE; left out, in memory.
@@ -56,8 +56,10 @@ def create_study(
     """
     names = check_items(items)
     asks = _by_name(sampling, SAMPLING_RULES, "sampling rule", "learn")
-    if allowed is not None and asks.name != "bridge":
-        raise BadProblem(f"sampling rule {asks.name} asks all pairs; with allowed= choose sampling='bridge'")
+    if allowed is not None and asks.name not in ASKS_ALLOWED:
+        raise BadProblem(
+            f"sampling rule {asks.name} asks all pairs; with allowed= choose one of {', '.join(ASKS_ALLOWED)}"
+        )
     speaks, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, speaks, bound, tolerance, max_votes, pairs)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
