@@ -151,6 +151,8 @@ def test_a_stored_study_asks_what_one_in_memory_asks(storage):
         {},
         {"stopping": "glr", "sampling": "oracle-tracking"},
         {"sampling": "track-and-stop"},
+        {"sampling": "sharpen"},
+        {"sampling": "learn-then-prove", "stopping": "posterior"},
         {"tolerance": 0.05},
         {"k": 3},
     ],
