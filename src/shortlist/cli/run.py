@@ -37,6 +37,7 @@ from shortlist.errors import BadJudge, JudgeFailed
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import run_study
 from shortlist.judges.run_log import StudyRun
+from shortlist.judges.setup import set_up
 from shortlist.study.create import create_study, load_study
 from shortlist.study.engine import shown
 from shortlist.study.study import Study
@@ -91,7 +92,14 @@ def run(
     columns: list[str] | None = typer.Option(None, "--map", help=COLUMNS, rich_help_panel=JUDGE),
     judge_name: str | None = typer.Option(
         None,
-        help="Name of the judge. Known answers of the same judge are reused instead of asked again.",
+        help="Name of the judge. Default: made from what decides its answers, such as model and prompt.",
+        rich_help_panel=JUDGE,
+    ),
+    as_new_judge: bool = typer.Option(
+        False,
+        "--as-new-judge",
+        help="The judge was changed, such as its prompt: continue under another name. Earlier votes stay votes of the "
+        "earlier judge.",
         rich_help_panel=JUDGE,
     ),
     cases: Path | None = CASES,
@@ -142,14 +150,16 @@ def run(
         )  # fmt: skip
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, known)
+    stored_as = set_up(study, chosen, known, listed.contents, as_new_judge).judge  # refuses before anything is printed
     title = f"{study.name} in {shown(storage)}: best {k} of {len(listed.names)}, error at most {delta:g}"
     print(f"{'resuming' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
     with RunDisplay(study, title) as display:
-        _warn_of_others(study, chosen.name, display)
+        _warn_of_others(study, stored_as, display)
         try:
             found = run_study(
                 study, chosen, workers=workers, cases=known, contents=listed.contents, position=order.value,
-                retries=retries, time_limit=time_limit, max_calls=max_calls, progress=display.show, warn=display.warn,
+                retries=retries, time_limit=time_limit, max_calls=max_calls, as_new_judge=as_new_judge,
+                progress=display.show, warn=display.warn,
             )  # fmt: skip
         except JudgeFailed as failure:
             saved = f"all {study.verdict.votes:,} votes are saved; run the same command again to resume"
@@ -208,4 +218,5 @@ def judge(
     """
     study = load_study(name, storage)
     contents = None if items is None else read_items(items).contents
-    judge_in_terminal(study, judge, contents, None if cases is None else read_cases(cases))
+    known = None if cases is None else read_cases(cases)
+    judge_in_terminal(study, judge, contents, known, shows_texts=items is not None)

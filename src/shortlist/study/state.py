@@ -27,13 +27,17 @@ from shortlist.study.events import (
     CountedVote,
     Event,
     Imported,
+    JudgeSetup,
     Late,
+    Materials,
     Paused,
     Skipped,
     TakenOver,
+    TextShown,
     Told,
     Withdrawn,
 )
+from shortlist.study.setups import Setups
 
 
 class Unsettled(NamedTuple):
@@ -55,6 +59,7 @@ class StudyState(NamedTuple):
     voided: frozenset[str] = frozenset()
     paused: bool = False
     bound_history: BoundHistory = START
+    setups: Setups = Setups()
 
     @property
     def any_order(self) -> bool:
@@ -192,6 +197,18 @@ def _paused(event: Paused, state: StudyState) -> StudyState:
     return state._replace(paused=event.paused)
 
 
+def _materials(event: Materials, state: StudyState) -> StudyState:
+    return state._replace(setups=state.setups.with_materials(event))
+
+
+def _text_shown(event: TextShown, state: StudyState) -> StudyState:
+    return state._replace(setups=state.setups.with_text(event))
+
+
+def _judge_setup(event: JudgeSetup, state: StudyState) -> StudyState:
+    return state._replace(setups=state.setups.with_judge(event))
+
+
 def pending_questions(state: StudyState) -> Block | None:
     """The pending questions, for a stopping rule that counts them as lost."""
     if not state.any_order:
@@ -248,5 +265,6 @@ def _vote(counted: CountedVote) -> Vote:
 
 FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {
     Asked: _asked, TakenOver: _taken_over, Told: _told, Skipped: _skipped, Late: _unchanged,
-    Withdrawn: _withdrawn, Imported: _imported, Paused: _paused,
+    Withdrawn: _withdrawn, Imported: _imported, Paused: _paused, Materials: _materials, TextShown: _text_shown,
+    JudgeSetup: _judge_setup,
 }  # fmt: skip

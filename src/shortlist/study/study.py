@@ -40,15 +40,19 @@ from shortlist.study.events import (
     Entry,
     Event,
     Imported,
+    JudgeSetup,
     Late,
+    Materials,
     Paused,
     Skipped,
     TakenOver,
+    TextShown,
     Told,
     Withdrawn,
 )
 from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs, outcome_told, question_id
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
+from shortlist.study.setups import Setups
 from shortlist.study.state import (
     StudyState,
     apply,
@@ -251,6 +255,15 @@ class Study:
     def pause(self, paused: bool = True) -> None:
         """Ask no more questions; answers to pending ones still count. pause(False) opens the study again."""
         self._sync.add(lambda: [Paused(paused)] if paused != self._state.paused else [])
+
+    def record(self, events: Sequence[Materials | TextShown | JudgeSetup]) -> None:
+        """Record what judges are shown and how they answer. It is not compared with `setups` here."""
+        self._sync.add(lambda: events)
+
+    @property
+    def setups(self) -> Setups:
+        """What the votes were given on: digests of texts and cases, and of the settings of every judge that ran."""
+        return self._state.setups
 
     @property
     def storage(self) -> Storage:
