@@ -22,7 +22,7 @@ from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, SetupChanged, 
 from shortlist.judges.answer_cache import AnswerCache, StudyCache
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
-from shortlist.judges.cases import Contents, TextFunction, case_of, check_cases, check_contents
+from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
 from shortlist.judges.pending import PendingCalls
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
@@ -101,8 +101,6 @@ def run_study(
     texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
     with DeferredInterrupt() as interrupt, RunLease(study) as lease:
         left = deque(lease.take_over(setup.judge) if resume else ())
-        for question in left:
-            case_of(question, study.seed, setup.cases)  # raises if its case was not given
         with CallPool(judge, policy, texts, log.costs) as pool:
             interrupt.on_signal = pool.wake
             parts = study, setup, interrupt, lease, pool, pending, log

@@ -15,7 +15,7 @@ from typing import Any
 from shortlist.core.draws import digest
 from shortlist.errors import BadJudge, SetupChanged
 from shortlist.judges.base import Call, Case, Judge
-from shortlist.judges.cases import Contents, text_of
+from shortlist.judges.cases import Contents, case_of, text_of
 from shortlist.study.events import JudgeSetup, Materials, TextShown
 from shortlist.study.setups import fingerprint
 from shortlist.study.storage import AnswerKey
@@ -70,6 +70,8 @@ def set_up(
         if changes or refused:
             raise SetupChanged(". ".join([*changes, *refused]))
         name = known[-1].judge if known else _free_name(study, judge.name)
+        for question in study.pending_of(name):
+            case_of(question, study.seed, by_id)  # raises if its case was not given
         _record(study, materials, [] if known else [JudgeSetup(name, judge.name, settings)])
         notes = [_note(study, one, settings) for one in earlier]
     return RunSetup(name, judge.name, settings, by_id, contents, tuple(notes))
