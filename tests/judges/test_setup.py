@@ -1,5 +1,6 @@
 """A vote is about what the judge was shown: what a study records of it, and what it refuses."""
 
+import asyncio
 import threading
 
 import pytest
@@ -107,6 +108,17 @@ def test_texts_and_settings_that_changed_are_one_error():
         assert words in said
     assert "the texts of 'ann', 'bob', 'cid' and 'dee' are" in refused(study, Asked(prompt="be strict"), contents=None)
     assert "no cases are given, and there were 3" in refused(study, Asked(prompt="be strict"), cases=None)
+
+
+def test_async_code_is_refused_too():
+    study = fresh()
+    part(study, Asked(prompt="be strict"))
+    for judge, texts in ((Asked(prompt="be mild"), TEXTS), (Asked(prompt="be strict"), {**TEXTS, "ann": "new"})):
+        with pytest.raises(SetupChanged):
+            asyncio.run(shortlist.arun_study(study, judge, cases=CASES, contents=texts))
+        assert not judge.calls
+    asyncio.run(shortlist.arun_study(study, Asked(prompt="be mild"), cases=CASES, contents=TEXTS, as_new_judge=True))
+    assert {row.judge for row in study.rows} == {"me", "me#2"}
 
 
 def test_a_judge_without_settings_is_known_by_its_name():
@@ -262,6 +274,7 @@ def test_settings_of_every_kind(tmp_path):
     assert settings_of(command) == before
     program.write_text("two")
     assert settings_of(command) != before
+    assert set(settings_of(shortlist.CommandJudge(["python", "-c", "pass\n" * 1000]))) == {"kind", "command"}
     assert settings_of(shortlist.CommandJudge(command.command, keep=True, processes=3)) == settings_of(command)
 
     def recorded(outcome, **options):

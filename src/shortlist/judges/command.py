@@ -15,7 +15,6 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from shortlist.core.arguments import shown, whole
@@ -66,7 +65,7 @@ class CommandJudge:
         files = {}
         for place, word in enumerate(self.command):
             for path in {word, word.partition("=")[2]}:
-                if path and not path.endswith(".log") and Path(path).is_file():
+                if path and not path.endswith(".log") and os.path.isfile(path):
                     files[f"{'program' if place < 2 and path == word else 'file'} {path}"] = _file_digest(path)
         return {"kind": "program", "command": list(self.command), **files}
 

@@ -103,7 +103,7 @@ def run_study(
         left = deque(lease.take_over(setup.judge) if resume else ())
         with CallPool(judge, policy, texts, log.costs) as pool:
             interrupt.on_signal = pool.wake
-            parts = study, setup, interrupt, lease, pool, pending, log
+            parts = study, setup, tuple(setup.cases or ()), interrupt, lease, pool, pending, log
             _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
     return log.so_far()
 
@@ -158,6 +158,7 @@ class _Run:
 
     study: Study
     setup: RunSetup
+    cases: Sequence[str]
     interrupt: DeferredInterrupt
     lease: RunLease
     pool: CallPool
@@ -204,8 +205,7 @@ class _Run:
         if self.left:
             return self.left.popleft()
         try:
-            cases = tuple(self.setup.cases or ())
-            return self.study.ask(judge=self.setup.judge, cases=cases, run=self.lease.id)
+            return self.study.ask(judge=self.setup.judge, cases=self.cases, run=self.lease.id)
         except NothingToAsk as reason:
             self._warn_at_end(f"stopped without a proof: {reason}")
             return None

@@ -22,7 +22,7 @@ from shortlist.study.storage import AnswerKey
 from shortlist.study.study import Study
 
 LISTED = 5  # names in a message
-WORDS = {"base_url": "base URL"}
+WORDS = {"base_url": "base URL", "options": "set of options", "votes": "set of recorded votes"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def set_up(
         ]
         refused = [] if known or as_new_judge else _judge_changes(study, judge, settings, earlier)
         if changes or refused:
-            raise SetupChanged(". ".join([*changes, *refused]))
+            raise SetupChanged(f"nothing was asked: {'. '.join([*changes, *refused])}")
         name = known[-1].judge if known else _free_name(study, judge.name)
         for question in study.pending_of(name):
             case_of(question, study.seed, by_id)  # raises if its case was not given
@@ -88,7 +88,7 @@ def set_up_materials(
     with study.transaction():
         changes = _material_changes(study, materials, contents, by_id)
         if changes:
-            raise SetupChanged(". ".join(changes))
+            raise SetupChanged(f"nothing was asked: {'. '.join(changes)}")
         _record(study, materials, [])
 
 
@@ -138,9 +138,9 @@ def _material_changes(
     if not changes or not any(row.question is not None and row.status != "skipped" for row in study.rows):
         return []
     return [
-        f"study {study.name!r} cannot go on with these: {'; '.join(changes)}. Its votes are about what judges were "
-        "shown before: an edited text is another item, and other cases are another question. Start a study of another "
-        "name (--name), or put back what was changed"
+        f"study {study.name!r} has votes on other texts or cases: {'; '.join(changes)}. Every vote is about what its "
+        "judge was shown: an edited text is another item, and other cases are another question. Start a study of "
+        "another name (--name), or put back what was changed"
     ]
 
 
