@@ -120,11 +120,16 @@ def _materials(study: Study, contents: Contents | None, cases: Mapping[str, Case
 
 
 def _text_digest(contents: Any, item: str, cases: Mapping[str, Case] | None) -> str:
-    """An item without a text is shown by its name."""
     if contents is None or not isinstance(contents[item], Mapping):
-        return fingerprint(text_of(contents, item, None) or item)
+        return _shown_digest(contents, item, None)
     shown = [None] if cases is None else cases.values()
     return fingerprint({case.id if case else "": text_of(contents, item, case) for case in shown})
+
+
+def _shown_digest(contents: Contents | None, item: str, case: Case | None) -> str:
+    """An item without a text is shown by its name."""
+    text = text_of(contents, item, case)
+    return fingerprint(item if text is None else text)
 
 
 def _material_changes(
@@ -156,7 +161,7 @@ def _changed_texts(
     for item, shown in before.shown.items():
         there = {case: None if case is None else (cases or {}).get(case) for case in shown}
         known = [case for case, now in there.items() if case is None or now is not None]
-        if any(fingerprint(text_of(contents, item, there[case]) or item) != shown[case] for case in known):
+        if any(_shown_digest(contents, item, there[case]) != shown[case] for case in known):
             found.append(item)
     return found
 
