@@ -12,6 +12,7 @@ ShortlistError
 │   │   └── StorageOutdated
 │   ├── BadJudge         a judge, or a way of running it, that cannot be set up
 │   ├── BadCases         cases that cannot be read
+│   ├── SetupChanged     texts, cases or judge settings that differ from those of earlier votes
 │   ├── BadUpload        a file that is not an image, or too big
 │   └── TieAtCutoff      ratings without a unique top k
 ├── UnknownItem
@@ -68,6 +69,10 @@ class BadJudge(BadInput):
 
 class BadCases(BadInput):
     """Cases that cannot be read, or are given twice."""
+
+
+class SetupChanged(BadInput):
+    """What a run shows or asks with is not what earlier votes of the study were given on. Nothing was asked."""
 
 
 class BadUpload(BadInput):

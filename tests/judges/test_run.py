@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 import shortlist
 from shortlist.errors import BadInput, JudgeFailed
+from shortlist.judges.setup import set_up
 from shortlist.study.storage import AnswerKey
 from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy, same, told
 from tests.patience import PATIENCE, wait_until, wait_until_gone
@@ -294,9 +295,16 @@ def test_contents_by_a_function_and_what_may_be_missing():
     judge = shortlist.CallableJudge(judge, takes_call=True)
     run(new_study(max_votes=8), judge, contents=lambda item, case: f"{item} on {case}")
     assert seen == {item: f"{item} on None" for item in seen}
-    for contents in ({item: {"x": "text"} for item in ITEMS}, dict.fromkeys(ITEMS, 3), lambda item, case: None):
-        with pytest.raises(JudgeFailed, match=r"text of '\w+'"):
-            run(new_study(), judge, contents=contents, cases=["one"], workers=1)
+    with pytest.raises(JudgeFailed, match=r"text of '\w+'"):
+        run(new_study(), judge, contents=lambda item, case: None, cases=["one"], workers=1)
+    for contents in (
+        {item: {"x": "text"} for item in ITEMS},
+        dict.fromkeys(ITEMS, 3),
+    ):  # known before anything is asked
+        study = new_study()
+        with pytest.raises(BadInput, match=r"text of '\w+'"):
+            run(study, judge, contents=contents, cases=["one"], workers=1)
+        assert not study.rows
 
 
 def test_a_measured_difference_cannot_be_a_winner():
@@ -329,28 +337,34 @@ def test_known_answers_are_free():
 
 
 def test_a_run_that_knows_everything_makes_no_call():
-    cache = shortlist.MemoryCache()
-    cases = [shortlist.Case("c", "text")]
-    for first in ITEMS:
-        for second in ITEMS:
-            cache.add(AnswerKey("judge", "c", first, second), float(first < second))
-
     def judge(first, second, case):
         raise AssertionError("never asked")
+
+    def key(first, second, case):
+        setup = set_up(new_study(), shortlist.CallableJudge(judge), cases, None)
+        return setup.key(shortlist.Call(0, first, second, case=case))
+
+    cache, cases = shortlist.MemoryCache(), [shortlist.Case("c", "text")]
+    for first in ITEMS:
+        for second in ITEMS:
+            if first != second:
+                cache.add(key(first, second, cases[0]), float(first < second))
 
     found = run(new_study(), judge, cases=cases, cache=cache)
     assert found.costs.calls == 0
     assert set(found.verdict.top) == {"ann", "bob"}
     assert found.costs.saved == found.verdict.votes
-    assert cache.find(AnswerKey("judge", "c", "bob", "ann")) == 0.0
+    assert cache.find(key("bob", "ann", cases[0])) == 0.0
+    assert cache.find(key("bob", "ann", shortlist.Case("c", "another text"))) is None
 
 
 def test_the_first_answer_stays_in_the_book():
-    cache, key = shortlist.MemoryCache(), AnswerKey("me", "c", "a", "b")
+    cache, key = shortlist.MemoryCache(), AnswerKey("me", "c", "a", "b", "shown")
     cache.add(key, 1.0)
     cache.add(key, 0.0)
     assert cache.find(key) == 1.0
-    assert cache.find(AnswerKey("you", "c", "a", "b")) is None
+    assert cache.find(AnswerKey("you", "c", "a", "b", "shown")) is None
+    assert cache.find(AnswerKey("me", "c", "a", "b", "shown then")) is None
 
 
 def test_one_call_serves_all_who_wait_for_it():

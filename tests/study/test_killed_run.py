@@ -25,11 +25,11 @@ from pathlib import Path
 
 import pytest
 
-from shortlist import create_study, load_study
+from shortlist import Call, Case, CommandJudge, create_study, load_study
 from shortlist.errors import BadStorage, UnknownStudy
-from shortlist.study.events import Asked, Skipped, TakenOver, Told
+from shortlist.judges.setup import RunSetup, settings_of
+from shortlist.study.events import Asked, JudgeSetup, Materials, Skipped, TakenOver, Told
 from shortlist.study.sql import close_databases
-from shortlist.study.storage import AnswerKey
 from tests.patience import PATIENCE
 from tests.study.killed_run_judge import better_first
 
@@ -51,11 +51,13 @@ class Killer:
         self.rng = random.Random(kills)
         self.told, self.known, self.kills = {}, {}, 0
 
+    def judge(self, log):
+        return f"{sys.executable} {Path(__file__).with_name('killed_run_judge.py')} {log}"
+
     def command(self, url, log):
-        judge = f"{sys.executable} {Path(__file__).with_name('killed_run_judge.py')} {log}"
         command = ["run", "items.txt", "-k", "2", "--delta", "1e-30", "--max-votes", str(self.votes), "--json"]
         command += ["--sampling", self.method, "--stopping", STOPPING[self.method], "--storage", url]
-        command += ["--judge", judge, "--keep", "8", "--workers", "8", "--judge-name", "judge"]
+        command += ["--judge", self.judge(log), "--keep", "8", "--workers", "8", "--judge-name", "judge"]
         return [sys.executable, "-m", "shortlist", *command, *(["--cases", "cases.csv"] * (self.method == "bridge"))]
 
     def start(self, url, log):
@@ -108,8 +110,11 @@ class Killer:
         calls = [tuple(json.loads(line)) for line in self.log.read_bytes().splitlines()]
         assert not any(words in self.known for words in calls[self.known.pop("calls", 0) :]), "paid for twice"
         self.told, self.known = now, {"calls": len(calls)}
-        for words in set(calls):
-            if len(words) == 3 and study.storage.known_answer("items", AnswerKey("judge", *words)) is not None:
+        setup = RunSetup("judge", "judge", settings_of(CommandJudge(self.judge(self.log))), {}, None)
+        for words in {words for words in calls if len(words) == 3}:
+            case, first, second = words
+            key = setup.key(Call(0, first, second, case=Case(case, case)))
+            if study.storage.known_answer("items", key) is not None:
                 self.known[words] = True
         for answer in study.rows:
             if answer.outcome is not None:
@@ -136,7 +141,7 @@ def replay(study, entries):
             case Skipped(number, _):
                 study.skip(number)
             case other:
-                assert isinstance(other, TakenOver)
+                assert isinstance(other, TakenOver | Materials | JudgeSetup)
 
 
 def kill_and_compare(folder, url, other_url, method, kills):

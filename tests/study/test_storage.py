@@ -427,14 +427,17 @@ def test_what_cannot_be_stored_is_refused(sqlite_url, tmp_path):
 def test_the_first_answer_stays(storage):
     storage.create("a", "{}")
     storage.create("b", "{}")
-    key = AnswerKey("j" * 5000, "c" * 5000, "x" * 5000, "y")
-    others = [key._replace(judge="k"), key._replace(case=None, question=3), key._replace(first="y", second="x" * 5000)]
+    key = AnswerKey("j" * 5000, "c" * 5000, "x" * 5000, "y", "f" * 32)
+    others = [
+        key._replace(judge="k"), key._replace(case=None, question=3), key._replace(first="y", second="x" * 5000),
+        key._replace(shown="e" * 32),
+    ]  # fmt: skip
     assert storage.known_answer("a", key) is None
     assert storage.keep_answer("a", key, 0.25) == 0.25
     assert storage.keep_answer("a", key, 0.75) == 0.25
     assert storage.known_answer("a", key) == 0.25
     assert storage.known_answer("b", key) is None
-    assert [storage.known_answer("a", other) for other in others] == [None] * 3
+    assert [storage.known_answer("a", other) for other in others] == [None] * 4
     for place, other in enumerate(others):
         assert storage.keep_answer("a", other, place) == place
     with pytest.raises(UnknownStudy):

@@ -52,7 +52,14 @@ RECORDED = typer.Option(
 RECORDED_MAP = typer.Option(None, "--map", help=COLUMNS, rich_help_panel=JUDGE)
 JUDGE_NAME = typer.Option(
     None,
-    help="Name of the judge. Known answers of the same judge are reused instead of asked again.",
+    help="Name of the judge. Default: made from what decides its answers, such as model and prompt.",
+    rich_help_panel=JUDGE,
+)
+AS_NEW_JUDGE = typer.Option(
+    False,
+    "--as-new-judge",
+    help="The judge was changed, such as its prompt: continue under another name. Earlier votes stay votes of the "
+    "earlier judge.",
     rich_help_panel=JUDGE,
 )
 

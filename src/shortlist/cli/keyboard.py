@@ -19,6 +19,7 @@ from shortlist.errors import AlreadyAnswered, BadProblem, LateAnswer, NothingToA
 from shortlist.judges.base import Case
 from shortlist.judges.cases import case_of
 from shortlist.judges.run_lease import RunLease
+from shortlist.judges.setup import set_up_materials
 from shortlist.study.questions import Question
 from shortlist.study.study import Study
 
@@ -39,12 +40,17 @@ ARROWS = {b"\x1b[C": "right", b"\x1b[D": "left", b"\x1bOC": "right", b"\x1bOD": 
 
 
 def judge_in_terminal(
-    study: Study, judge: str, contents: Mapping[str, str] | None, cases: Sequence[Case] | None
+    study: Study,
+    judge: str,
+    contents: Mapping[str, str] | None,
+    cases: Sequence[Case] | None,
+    shows_texts: bool = True,
 ) -> None:
     """Ask the person at the terminal until there is a verdict or they quit."""
     if study.problem.family.is_measured:
         raise BadProblem(f"this study measures differences; enter them with: shortlist tell {study.name} NUMBER VALUE")
     with _single_keys(shlex.quote(study.name)) as terminal, RunLease(study) as lease:
+        set_up_materials(study, contents, cases, shows_texts)
         _Session(study, judge, contents or {}, cases, lease, terminal).run()
 
 

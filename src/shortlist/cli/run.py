@@ -10,6 +10,7 @@ from typing import NoReturn
 import typer
 
 from shortlist.cli.judge_options import (
+    AS_NEW_JUDGE,
     COMMAND,
     JUDGE_NAME,
     KEEP,
@@ -50,6 +51,7 @@ from shortlist.errors import BadJudge, JudgeFailed
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import run_study
 from shortlist.judges.run_log import StudyRun
+from shortlist.judges.setup import set_up
 from shortlist.study.create import create_study, load_study
 from shortlist.study.schema import shown
 from shortlist.study.study import Study
@@ -94,6 +96,7 @@ def run(
     votes: Path | None = RECORDED,
     columns: list[str] | None = RECORDED_MAP,
     judge_name: str | None = JUDGE_NAME,
+    as_new_judge: bool = AS_NEW_JUDGE,
     cases: Path | None = CASES,
     order: Order = ORDER,
     delta: float = DELTA,
@@ -129,14 +132,16 @@ def run(
         )  # fmt: skip
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, known)
+    stored_as = set_up(study, chosen, known, listed.contents, as_new_judge).judge  # refuses before anything is printed
     title = f"{study.name} in {shown(storage)}: best {k} of {len(listed.names)}, error at most {delta:g}"
     print(f"{'resuming' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
     with RunDisplay(study, title) as display:
-        _warn_of_others(study, chosen.name, display)
+        _warn_of_others(study, stored_as, display)
         try:
             found = run_study(
                 study, chosen, workers=workers, cases=known, contents=listed.contents, position=order.value,
-                retries=retries, time_limit=time_limit, max_calls=max_calls, progress=display.show, warn=display.warn,
+                retries=retries, time_limit=time_limit, max_calls=max_calls, as_new_judge=as_new_judge,
+                progress=display.show, warn=display.warn,
             )  # fmt: skip
         except JudgeFailed as failure:
             saved = f"{count_of(study.verdict.votes, 'vote')} saved; run the same command again to resume"
@@ -195,4 +200,5 @@ def judge(
     """
     study = load_study(name, storage)
     contents = None if items is None else read_items(items).contents
-    judge_in_terminal(study, judge, contents, None if cases is None else read_cases(cases))
+    known = None if cases is None else read_cases(cases)
+    judge_in_terminal(study, judge, contents, known, shows_texts=items is not None)

@@ -20,7 +20,7 @@ from shortlist.errors import BadJudge
 
 @dataclass(frozen=True)
 class Case:
-    """Something to compare the items on, such as a prompt. A changed text needs a new id."""
+    """Something to compare the items on, such as a prompt."""
 
     id: str
     text: str
@@ -80,7 +80,13 @@ Ask = Callable[[Call], Awaitable[Reply]]
 
 
 class Judge(Protocol):
-    """A way of answering. Answers are cached under `name`, so a judge with other settings needs another name."""
+    """A way of answering.
+
+    A judge may also have `settings`, a mapping that JSON can hold, with all that decides its answers: model, prompt,
+    parameters. They are part of what its answers are cached by, and a study notices when they change. A judge without
+    them is known by its name alone, so with other settings it needs another name. A judge whose name is made from its
+    settings says so with `default_name`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -104,6 +110,9 @@ class CallableJudge:
 
     The function returns what `Reply.answer` may be, or a Reply. A plain function runs in a thread. Python cannot stop
     a thread, so a function that exceeds its time limit keeps running in the background.
+
+    The judge is known by its name alone. A function that was changed is another judge and needs another name: give one
+    with `name`.
     """
 
     function: Callable[..., Any]

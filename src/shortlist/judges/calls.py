@@ -11,7 +11,7 @@ import logging
 import random
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from shortlist.core.problem import real, whole
 from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, ShortlistError
 from shortlist.judges.base import Ask, Call, Judge, Reply, Skip, Tokens
-from shortlist.judges.cases import Contents, with_contents
+from shortlist.judges.cases import TextFunction
 from shortlist.judges.run_log import Costs
 
 CLOSE_LIMIT = 2.0  # seconds that cancelled calls have to end
@@ -64,10 +64,11 @@ class RetryPolicy:
 
 
 class Arrival(NamedTuple):
-    """A call that has ended, with the reply or the error."""
+    """A call that has ended, with the reply or the error; or a call whose texts were found, with the one to make."""
 
     call: Call
-    result: Reply | Exception
+    result: Reply | Call | Exception
+    about_texts: bool = False
 
 
 class DeferredInterrupt:
@@ -107,15 +108,19 @@ class DeferredInterrupt:
 
 
 class CallPool:
-    """`with CallPool(...) as pool`: start calls with `put`, get their results with `next`; leaving cancels the rest."""
+    """`with CallPool(...) as pool`: start calls with `put`, get their results with `next`; leaving cancels the rest.
 
-    def __init__(self, judge: Judge, policy: RetryPolicy, contents: Contents | None, costs: Costs) -> None:
-        self._judge, self._policy, self._contents, self._costs = judge, policy, contents, costs
+    `find_texts` is a step of its own before a call whose texts come from a function. The caller's thread then looks
+    into the answer cache, because only with the texts is it known what the judge would be shown.
+    """
+
+    def __init__(self, judge: Judge, policy: RetryPolicy, texts: TextFunction | None, costs: Costs) -> None:
+        self._judge, self._policy, self._texts, self._costs = judge, policy, texts, costs
         self._opened: Future[tuple[asyncio.AbstractEventLoop, Ask]] = Future()
         self._thread = threading.Thread(target=self._run, name="shortlist-calls", daemon=True)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.arrived: SimpleQueue[Arrival | None] = SimpleQueue()
-        self.under_way = self._started = 0
+        self.under_way = self._started = self._finding = 0
 
     def __enter__(self) -> "CallPool":
         self._thread.start()
@@ -129,14 +134,20 @@ class CallPool:
 
     @property
     def calls(self) -> int:
-        """The number of calls so far, retries included."""
-        return self._started + self._costs.retries
+        """The number of calls so far, retries included, and those that may follow when their texts are found."""
+        return self._started + self._costs.retries + self._finding
 
     def put(self, call: Call) -> None:
         """Start a call."""
         self.under_way += 1
         self._started += 1
-        asyncio.run_coroutine_threadsafe(self._call(call), self._loop)
+        asyncio.run_coroutine_threadsafe(self._run_step(call, self._answer, False), self._loop)
+
+    def find_texts(self, call: Call) -> None:
+        """Find the texts of a call. `next` returns the call to make, which is not started."""
+        self.under_way += 1
+        self._finding += 1
+        asyncio.run_coroutine_threadsafe(self._run_step(call, self._with_texts, True), self._loop)
 
     def next(self, wait: float) -> Arrival | None:
         """The next call that ends within that many seconds; None if there is none, or after `wake`."""
@@ -144,7 +155,9 @@ class CallPool:
             arrival = self.arrived.get(timeout=wait) if wait > 0 else self.arrived.get_nowait()
         except Empty:
             return None
-        self.under_way -= arrival is not None
+        if arrival is not None:
+            self.under_way -= 1
+            self._finding -= arrival.about_texts
         return arrival
 
     def wake(self) -> None:
@@ -175,21 +188,29 @@ class CallPool:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=CLOSE_LIMIT)
 
-    async def _call(self, call: Call) -> None:
+    async def _run_step(self, call: Call, step: Callable[[Call], Awaitable[Reply | Call]], about_texts: bool) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            ask = self._ask if self._contents is None else self._ask_with_contents
-            self.arrived.put(Arrival(call, await ask_with_retries(ask, call, self._policy, self._costs)))
+            self.arrived.put(Arrival(call, await step(call), about_texts))
         except Exception as reason:
-            self.arrived.put(Arrival(call, reason))
+            self.arrived.put(Arrival(call, reason, about_texts))
         finally:
             self._tasks.discard(task)
 
-    async def _ask_with_contents(self, call: Call) -> Reply:
-        assert self._contents is not None
-        return await self._ask(await with_contents(call, self._contents))
+    async def _answer(self, call: Call) -> Reply:
+        return await ask_with_retries(self._ask, call, self._policy, self._costs)
+
+    async def _with_texts(self, call: Call) -> Reply | Call:
+        assert self._texts is not None
+        find = self._texts.add_to
+
+        async def find_texts(call: Call) -> Reply:
+            return Reply(await find(call))
+
+        reply = await ask_with_retries(find_texts, call, self._policy, Costs())  # these tries are not paid for
+        return reply.answer if isinstance(reply.answer, Call) else reply
 
 
 async def ask_with_retries(ask: Ask, call: Call, policy: RetryPolicy, costs: Costs) -> Reply:

@@ -5,6 +5,7 @@ Case files: .txt has one case per line; .jsonl one object per line with "text" a
 and optionally `id`. A case without an id gets one made from its text, so it keeps its id when the file grows.
 """
 
+import asyncio
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 from shortlist.core.draws import digest, draw_case
 from shortlist.errors import BadCases, BadJudge
-from shortlist.judges.base import Call, Case, in_thread
+from shortlist.judges.base import Call, Case, Ended, start_thread
 from shortlist.study.questions import Question
 
 Contents = Mapping[str, str] | Mapping[str, Mapping[str, str]] | Callable[[str, Case | None], str]
@@ -77,13 +78,36 @@ def check_contents(contents: Contents, items: Sequence[str]) -> None:
         raise BadJudge("contents must map items to texts, items to texts by case id, or be a function (item, case)")
 
 
-async def with_contents(call: Call, contents: Contents) -> Call:
-    """The call with the texts of both items. A function runs in a thread, because it may be slow."""
-    if isinstance(contents, Mapping):
-        texts = [_look_up(contents[item], item, call.case) for item in (call.first, call.second)]
-    else:
-        texts = [_checked(await in_thread(contents, item, call.case), item) for item in (call.first, call.second)]
-    return replace(call, first_text=texts[0], second_text=texts[1])
+def text_of(contents: Contents | None, item: str, case: Case | None) -> str | None:
+    """The text of an item, from a mapping; None without contents."""
+    if contents is None:
+        return None
+    assert isinstance(contents, Mapping)
+    return _look_up(contents[item], item, case)
+
+
+class TextFunction:
+    """Texts from a function (item, case). It may be slow, so it runs in threads, for several questions at a time. In
+    one run it is called once for each item and case, unless it fails."""
+
+    def __init__(self, function: Callable[[str, Case | None], str]) -> None:
+        self._function = function
+        self._texts: dict[tuple[str, str | None], asyncio.Future[Ended[str]]] = {}
+
+    async def add_to(self, call: Call) -> Call:
+        """The call with the texts of both items."""
+        first, second = [await self._find(item, call.case) for item in (call.first, call.second)]
+        return replace(call, first_text=first, second_text=second)
+
+    async def _find(self, item: str, case: Case | None) -> str:
+        place = item, None if case is None else case.id
+        found = self._texts.get(place)
+        if found is None or (found.done() and found.result()[1] is not None):
+            found = self._texts[place] = asyncio.wrap_future(start_thread(self._function, item, case))
+        text, failure = await asyncio.shield(found)  # others may be waiting for it too
+        if failure is not None:
+            raise failure
+        return _checked(text, item)
 
 
 def _text_lines(file: Iterable[str]) -> Iterator[tuple[int, Case]]:

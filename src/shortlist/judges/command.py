@@ -6,6 +6,7 @@ Out: {"winner": "first" | "second" | "tie" | a name}, {"outcome": 0.75} or {"ski
 """
 
 import asyncio
+import hashlib
 import json
 import math
 import os
@@ -54,6 +55,21 @@ class CommandJudge:
         object.__setattr__(self, "name", self.name or shlex.join(words))
 
     @property
+    def default_name(self) -> str:
+        return shlex.join(self.command)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The words of the command, and a digest of every file that a word names: a program that was edited is another
+        judge. Files ending in .log are left out, because a program writes them."""
+        files = {}
+        for place, word in enumerate(self.command):
+            for path in {word, word.partition("=")[2]}:
+                if path and not path.endswith(".log") and os.path.isfile(path):
+                    files[f"{'program' if place < 2 and path == word else 'file'} {path}"] = _file_digest(path)
+        return {"kind": "program", "command": list(self.command), **files}
+
+    @property
     def max_parallel(self) -> int | None:
         return self.processes if self.keep else None
 
@@ -78,6 +94,14 @@ class CommandJudge:
         if ended.status != 0:
             raise JudgeUnavailable(f"the command ended with status {ended.status}{process.complaint}")
         return read_reply(ended.output, call)
+
+
+def _file_digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "blake2b").hexdigest()
+    except OSError as reason:
+        raise BadJudge(f"cannot read {path}, which the command names: {reason.strerror}") from None
 
 
 def write_call(call: Call) -> bytes:

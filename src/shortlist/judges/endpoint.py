@@ -48,7 +48,7 @@ class EndpointJudge:
     temperature: sent with each request; by default the server chooses.
     key_variable: the environment variable with the API key, read for every call; None sends no key.
     options: more members of the request, such as {"max_tokens": 500}.
-    name: by default made from the model, the prompt and the options, so other settings never reuse cached answers.
+    name: by default made from the model, the prompt and the options.
     """
 
     base_url: str
@@ -67,11 +67,28 @@ class EndpointJudge:
         if self.temperature is not None:
             real("temperature", self.temperature)
         try:
-            settings = json.dumps([self.prompt, self.temperature, dict(self.options)], sort_keys=True)
+            name = self.default_name
         except (TypeError, ValueError) as reason:
             raise BadJudge(f"options cannot be written as JSON: {reason}") from None
         if not self.name:
-            object.__setattr__(self, "name", f"{self.model}-{digest(self.base_url, self.model, settings)}")
+            object.__setattr__(self, "name", name)
+
+    @property
+    def default_name(self) -> str:
+        settings = json.dumps([self.prompt, self.temperature, dict(self.options)], sort_keys=True)
+        return f"{self.model}-{digest(self.base_url, self.model, settings)}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that decides its answers: other settings are another judge."""
+        return {
+            "kind": "endpoint",
+            "base_url": self.base_url,
+            "model": self.model,
+            "prompt": [PLAIN_PROMPT, CASE_PROMPT] if self.prompt is None else self.prompt,
+            "temperature": self.temperature,
+            "options": dict(self.options),
+        }
 
     @property
     def url(self) -> str:

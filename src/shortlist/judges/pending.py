@@ -7,7 +7,6 @@ case. Each question draws its case at random, so a cached answer to the drawn ca
 Without cases it would be the same vote again, so the answer is kept only for its own question.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,8 +14,9 @@ from typing import Any, Protocol
 from shortlist.core.outcomes import flipped, outcome_of
 from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, UnknownItem
 from shortlist.judges.base import Call, Case, Skip
-from shortlist.judges.cases import case_of
+from shortlist.judges.cases import case_of, text_of
 from shortlist.judges.run_log import RunLog
+from shortlist.judges.setup import RunSetup
 from shortlist.study.questions import Question
 from shortlist.study.storage import AnswerKey
 from shortlist.study.study import Study
@@ -73,34 +73,48 @@ class PendingQuestion:
 
     question: Question
     case: Case | None
+    texts: tuple[str | None, str | None] = (None, None)  # of its first and second item
     outcomes: list[float] = field(default_factory=list)
 
     def next_call(self) -> Call:
         """The call for the next order."""
-        first, second = self.question.first, self.question.second
-        if self.outcomes:
-            first, second = second, first
-        return Call(self.question.id, first, second, case=self.case, turned=bool(self.outcomes))
+        turned = bool(self.outcomes)
+        (first, first_text), (second, second_text) = self._sides[::-1] if turned else self._sides
+        return Call(self.question.id, first, second, first_text, second_text, self.case, turned)
+
+    @property
+    def _sides(self) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
+        return (self.question.first, self.texts[0]), (self.question.second, self.texts[1])
 
 
 class PendingCalls:
     """`orders` is 1, or 2 to ask every question in both orders and tell the mean."""
 
-    def __init__(
-        self, study: Study, judge: str, cases: Mapping[str, Case] | None, orders: int, cache: AnswerCache, log: RunLog
-    ) -> None:
-        self._study, self._judge, self._cases, self._orders = study, judge, cases, orders
+    def __init__(self, study: Study, setup: RunSetup, orders: int, cache: AnswerCache, log: RunLog) -> None:
+        self._study, self._setup, self._orders = study, setup, orders
         self._cache, self._log, self._family = cache, log, study.problem.family
         # A single answer without a case is told at once; the first of two orders has to wait for the second.
-        self._uses_cache = cases is not None or orders > 1
+        self._uses_cache = setup.cases is not None or orders > 1
         self._waiting: dict[AnswerKey, list[PendingQuestion]] = {}  # by the call that is under way
         self.questions: dict[int, PendingQuestion] = {}
         self.skips_in_a_row = 0
 
     def take(self, question: Question) -> list[Call]:
-        """Add a question. Returns the calls to make now: none if the answer is cached."""
-        case = case_of(question, self._study.seed, self._cases)
+        """Add a question. Returns the calls to make now: none if the answer is cached. If texts come from a function,
+        it is a call without texts, to be given to `add_texts` when they are found."""
+        case = case_of(question, self._study.seed, self._setup.cases)
         pending = self.questions[question.id] = PendingQuestion(question, case)
+        call = pending.next_call()
+        if self._setup.needs_texts(call):
+            self._waiting[self._setup.key(call)] = [pending]
+            return [call]
+        pending.texts = self._text(question.first, case), self._text(question.second, case)
+        return self._advance(pending)
+
+    def add_texts(self, without: Call, call: Call) -> list[Call]:
+        """The texts of a call were found. Returns the calls to make now."""
+        (pending,) = self._waiting.pop(self._setup.key(without))
+        pending.texts = call.first_text, call.second_text
         return self._advance(pending)
 
     def answer(self, call: Call, answer: Any) -> list[Call]:
@@ -108,7 +122,7 @@ class PendingCalls:
         if isinstance(answer, Skip):
             self.skip(call, answer.reason)
             return []
-        key = self._key(call)
+        key = self._setup.key(call)
         try:
             outcome = outcome_of(answer, call.first, call.second, self._family)
         except (BadOutcome, UnknownItem) as reason:
@@ -129,7 +143,7 @@ class PendingCalls:
 
     def skip(self, call: Call, reason: str) -> None:
         """Skip the questions that wait for this call."""
-        for pending in self._waiting.pop(self._key(call)):
+        for pending in self._waiting.pop(self._setup.key(call)):
             self._skip(pending, reason)
 
     def finish(self) -> None:
@@ -144,7 +158,7 @@ class PendingCalls:
         """The next call that the question needs; if it needs none, vote."""
         while len(pending.outcomes) < self._orders:
             call = pending.next_call()
-            key = self._key(call)
+            key = self._setup.key(call)
             known = self._cache.find(key) if self._uses_cache else None
             if known is None:
                 waiting = self._waiting.setdefault(key, [])
@@ -155,10 +169,8 @@ class PendingCalls:
         self._vote(pending)
         return []
 
-    def _key(self, call: Call) -> AnswerKey:
-        """Calls with the same key share one answer. Without cases, each question has keys of its own."""
-        case, question = (None, call.id) if call.case is None else (call.case.id, None)
-        return AnswerKey(self._judge, case, call.first, call.second, question)
+    def _text(self, item: str, case: Case | None) -> str | None:
+        return text_of(self._setup.contents, item, case)
 
     def _add_outcome(self, pending: PendingQuestion, call: Call, outcome: float) -> None:
         """As seen from the question's first item, which is the second item of the call if the sides were swapped."""

@@ -10,6 +10,7 @@ from shortlist.core.families import Family, make_family
 from shortlist.core.outcomes import flipped
 from shortlist.errors import BadJudge
 from shortlist.judges.base import Ask, Call, Reply, Skip
+from shortlist.study.setups import fingerprint
 
 
 class RecordedJudge:
@@ -35,6 +36,8 @@ class RecordedJudge:
             raise BadJudge("first, second and outcome must be three lists of the same length, with at least one vote")
         self.name = name
         self._seed, self._family = seed, make_family(family)
+        rows = list(zip(first, second, map(float, outcome), strict=True))
+        self.settings = {"kind": "recorded", "votes": fingerprint(rows), "seed": seed}
         self._family.check(np.asarray(outcome, dtype=np.float64))
         self._votes: dict[tuple[str, str], list[float]] = {}
         for one, other, value in zip(first, second, outcome, strict=True):

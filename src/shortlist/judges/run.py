@@ -9,7 +9,7 @@ first. They are not skipped, because a judge who is slow before saying "worse" w
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,13 +18,14 @@ from typing import Any, Literal, get_args
 
 from shortlist.core.problem import whole
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, StudyDone
+from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, SetupChanged, StudyDone
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
-from shortlist.judges.cases import Contents, case_of, check_cases, check_contents
+from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
 from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
+from shortlist.judges.setup import RunSetup, record_texts, set_up
 from shortlist.study.create import create_study
 from shortlist.study.questions import Question
 from shortlist.study.study import Study
@@ -50,6 +51,7 @@ def run_study(
     backoff: Backoff = Backoff(),
     resume: bool = True,
     max_calls: int | None = None,
+    as_new_judge: bool = False,
     progress: Progress | None = None,
     warn: Warn | None = None,
     stop: threading.Event | None = None,
@@ -57,7 +59,8 @@ def run_study(
     """Ask the judge until the answer is proved or the budget is used, with `workers` questions at a time.
 
     cases: what the items are compared on; each question draws one at random, with replacement.
-    contents: what to show for an item: texts by item, texts by item and case id, or a function (item, case).
+    contents: what to show for an item: texts by item, texts by item and case id, or a function (item, case), which may
+        be slow. It must return the same text whenever it is given the same item and case.
     position: "random" lets a fair coin decide which item is shown first. "both" asks each question in both orders and
         tells the mean as one vote: both answers come from one judge about one case, so two votes would count one
         opinion twice. A judge who only looks at positions then ties every question.
@@ -66,11 +69,14 @@ def run_study(
         skipped.
     resume: first answer the questions that an earlier run with this judge left pending, unless it is still running.
     max_calls: ask no new questions after this many calls; pending questions may need some more.
+    as_new_judge: if the judge has other settings than before, let it go on under another name. Its earlier votes stay
+        votes of the earlier judge.
     progress: called with the run so far after every vote and skip.
     warn: called with each warning; by default they are logged.
     stop: set this event from another thread to end the run early, as Ctrl-C does.
 
-    Raises JudgeFailed if the judge fails. The study keeps every answer until then.
+    Raises SetupChanged, before anything is asked, if texts, cases or the judge's settings are not those that earlier
+    votes were given on. Raises JudgeFailed if the judge fails. The study keeps every answer until then.
     """
     if position not in get_args(Position):
         raise BadJudge(f"position is {position!r}; choose one of {', '.join(get_args(Position))}")
@@ -80,22 +86,23 @@ def run_study(
         check_contents(contents, study.items)
     if isinstance(judge, CallableJudge):
         judge.check(with_case=listed is not None)
-    log = RunLog(study, judge.name, progress, warn)
-    if listed is not None and len(listed) < FEW_CASES:
-        log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
-    known = None if listed is None else {case.id: case for case in listed}
-    kept = StudyCache(study) if cache is None else cache
-    pending = PendingCalls(study, judge.name, known, 1 + (position == "both"), kept, log)
     at_a_time = min(whole("workers", workers, 1), judge.max_parallel or workers)
     if max_calls is not None:
         whole("max_calls", max_calls, 1)
+    setup = set_up(study, judge, listed, contents, as_new_judge)
+    log = RunLog(study, setup.judge, progress, warn)
+    for note in setup.notes:
+        log.warn(note)
+    if listed is not None and len(listed) < FEW_CASES:
+        log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
+    kept = StudyCache(study) if cache is None else cache
+    pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log)
+    texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
     with DeferredInterrupt() as interrupt, RunLease(study) as lease:
-        left = deque(lease.take_over(judge.name) if resume else ())
-        for question in left:
-            case_of(question, study.seed, known)  # raises if its case was not given
-        with CallPool(judge, policy, contents, log.costs) as pool:
+        left = deque(lease.take_over(setup.judge) if resume else ())
+        with CallPool(judge, policy, texts, log.costs) as pool:
             interrupt.on_signal = pool.wake
-            parts = study, judge.name, tuple(known or ()), interrupt, lease, pool, pending, log
+            parts = study, setup, tuple(setup.cases or ()), interrupt, lease, pool, pending, log
             _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
     return log.so_far()
 
@@ -149,7 +156,7 @@ class _Run:
     """The loop: ask, wait, tell."""
 
     study: Study
-    judge: str
+    setup: RunSetup
     cases: Sequence[str]
     interrupt: DeferredInterrupt
     lease: RunLease
@@ -177,17 +184,19 @@ class _Run:
         while not (self.study.verdict.done or self.stop.is_set()):
             self.interrupt.check()
             if self.lease.renew() and self.resume:
-                self.left.extend(self.lease.take_over(self.judge))
+                self.left.extend(self.lease.take_over(self.setup.judge))
             question = self._next_question() if self.pool.arrived.empty() else None
             if question is not None:
-                for call in self.pending.take(question):
-                    self.pool.put(call)
+                self._start(self.pending.take(question))
                 if len(self.pending.questions) < self.workers:
                     continue
             elif not self.pending.questions:
                 break
-            for call in self._receive(self.pool.next(HEARTBEAT)):
-                self.pool.put(call)
+            self._start(self._receive(self.pool.next(HEARTBEAT)))
+
+    def _start(self, calls: Iterable[Call]) -> None:
+        for call in calls:
+            (self.pool.find_texts if self.setup.needs_texts(call) else self.pool.put)(call)
 
     def _next_question(self) -> Question | None:
         if len(self.pending.questions) >= self.workers:
@@ -200,7 +209,7 @@ class _Run:
         if self.left:
             return self.left.popleft()
         try:
-            return self.study.ask(judge=self.judge, cases=self.cases, run=self.lease.id)
+            return self.study.ask(judge=self.setup.judge, cases=self.cases, run=self.lease.id)
         except NothingToAsk as reason:
             self._warn_at_end(f"stopped without a proof: {reason}")
             return None
@@ -215,10 +224,13 @@ class _Run:
         if arrival is None:
             self.pool.check()
             return []
-        call, result = arrival
+        call, result = arrival.call, arrival.result
         if isinstance(result, Exception):
             self.pending.skip(call, str(result))
             raise result
+        if isinstance(result, Call):
+            record_texts(self.study, result)
+            return self.pending.add_texts(call, result)
         calls = self.pending.answer(call, result.answer)
         skips = self.pending.skips_in_a_row
         if skips >= max(SKIPS_IN_A_ROW, 2 * self.workers):
@@ -233,5 +245,5 @@ class _Run:
             arrival = self.pool.next(until - monotonic())
             if arrival is None:
                 break
-            with suppress(JudgeFailed):  # one failure is being reported already
+            with suppress(JudgeFailed, SetupChanged):  # one failure is being reported already
                 self._receive(arrival)

@@ -104,10 +104,36 @@ class Paused(NamedTuple):
     paused: bool
 
 
-Event: TypeAlias = Asked | TakenOver | Told | Skipped | Late | Withdrawn | Imported | Paused
+class Materials(NamedTuple):
+    """What judges are shown from now on, as digests; None where nothing is said about it."""
+
+    texts: dict[str, str] | None  # by item
+    cases: dict[str, str] | None  # by id; empty without cases
+
+
+class TextShown(NamedTuple):
+    """The digest of a text that a function of item and case returned, when a judge was first shown it."""
+
+    item: str
+    case: str | None
+    digest: str
+
+
+class JudgeSetup(NamedTuple):
+    """A judge answers with these settings, and its votes are stored under the name `judge`."""
+
+    judge: str
+    given: str  # the judge's own name
+    settings: dict[str, str]  # digests
+
+
+Event: TypeAlias = (
+    Asked | TakenOver | Told | Skipped | Late | Withdrawn | Imported | Paused | Materials | TextShown | JudgeSetup
+)
 KINDS: dict[str, type[Any]] = {
     "asked": Asked, "taken over": TakenOver, "told": Told, "skipped": Skipped, "late": Late,
-    "withdrawn": Withdrawn, "imported": Imported, "paused": Paused,
+    "withdrawn": Withdrawn, "imported": Imported, "paused": Paused, "materials": Materials, "text shown": TextShown,
+    "judge setup": JudgeSetup,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in KINDS.items()}
 

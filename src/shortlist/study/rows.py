@@ -15,10 +15,13 @@ from shortlist.study.events import (
     Asked,
     Entry,
     Imported,
+    JudgeSetup,
     Late,
+    Materials,
     Paused,
     Skipped,
     TakenOver,
+    TextShown,
     Told,
     Withdrawn,
 )
@@ -120,7 +123,7 @@ class RowTable:
                 )
             )  # fmt: skip
 
-    def _nothing(self, event: TakenOver | Paused, entry: Entry) -> None:
+    def _nothing(self, event: TakenOver | Paused | Materials | TextShown | JudgeSetup, entry: Entry) -> None:
         """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
@@ -138,6 +141,7 @@ class RowTable:
 FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
     Asked: RowTable._asked, TakenOver: RowTable._nothing, Told: RowTable._told, Skipped: RowTable._skipped,
     Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
+    Materials: RowTable._nothing, TextShown: RowTable._nothing, JudgeSetup: RowTable._nothing,
 }  # fmt: skip
 
 

@@ -67,11 +67,12 @@ snapshots = Table(
 answers = Table(
     "answers", tables,
     Column("study", ForeignKey("studies.id"), primary_key=True),
-    Column("digest", String(32), primary_key=True),  # of the next five: names can be longer than an index can hold
+    Column("digest", String(32), primary_key=True),  # of the next six: names can be longer than an index can hold
     Column("judge", Text, nullable=False),
     Column("case", Text),
     Column("first", Text, nullable=False),
     Column("second", Text, nullable=False),
+    Column("shown", String(32), nullable=False),
     Column("question", number),
     Column("outcome", Float, nullable=False),
     Column("at", Float, nullable=False),

@@ -30,13 +30,17 @@ from shortlist.study.events import (
     CountedVote,
     Event,
     Imported,
+    JudgeSetup,
     Late,
+    Materials,
     Paused,
     Skipped,
     TakenOver,
+    TextShown,
     Told,
     Withdrawn,
 )
+from shortlist.study.setups import Setups
 
 GROWTH = 1.05
 MOST_FITS = 500  # constrained fits that one point of a glr study may cost
@@ -73,6 +77,7 @@ class StudyState(NamedTuple):
     voided: frozenset[str] = frozenset()
     paused: bool = False
     bound_history: BoundHistory = START
+    setups: Setups = Setups()
 
     @property
     def any_order(self) -> bool:
@@ -230,6 +235,18 @@ def _paused(event: Paused, state: StudyState) -> StudyState:
     return state._replace(paused=event.paused)
 
 
+def _materials(event: Materials, state: StudyState) -> StudyState:
+    return state._replace(setups=state.setups.with_materials(event))
+
+
+def _text_shown(event: TextShown, state: StudyState) -> StudyState:
+    return state._replace(setups=state.setups.with_text(event))
+
+
+def _judge_setup(event: JudgeSetup, state: StudyState) -> StudyState:
+    return state._replace(setups=state.setups.with_judge(event))
+
+
 def pending_votes(state: StudyState) -> Block | None:
     """The pending questions, for a stopping rule that counts them as lost. Their outcomes mean nothing."""
     if not state.unsettled or not state.any_order:
@@ -306,5 +323,6 @@ def _vote(counted: CountedVote) -> Vote:
 
 FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {
     Asked: _asked, TakenOver: _taken_over, Told: _told, Skipped: _skipped, Late: _unchanged,
-    Withdrawn: _withdrawn, Imported: _imported, Paused: _paused,
+    Withdrawn: _withdrawn, Imported: _imported, Paused: _paused, Materials: _materials, TextShown: _text_shown,
+    JudgeSetup: _judge_setup,
 }  # fmt: skip

@@ -31,6 +31,7 @@ class AnswerKey(NamedTuple):
     case: str | None  # its id
     first: str
     second: str
+    shown: str  # a digest of what the judge was shown and asked with: texts, case, settings
     question: int | None = None  # without a case: the only question that the answer is for
 
     @property

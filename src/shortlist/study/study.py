@@ -38,15 +38,19 @@ from shortlist.study.events import (
     Event,
     Head,
     Imported,
+    JudgeSetup,
     Late,
+    Materials,
     Paused,
     Skipped,
     TakenOver,
+    TextShown,
     Told,
     Withdrawn,
 )
 from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
+from shortlist.study.setups import Setups
 from shortlist.study.state import (
     BoundHistory,
     StudyState,
@@ -232,6 +236,16 @@ class Study:
         with self._sync.transaction():
             if paused != self._state.paused:
                 self._add(Paused(paused))
+
+    def record(self, events: Sequence[Materials | TextShown | JudgeSetup]) -> None:
+        """Record what judges are shown and how they answer. It is not compared with `setups` here."""
+        with self._sync.transaction():
+            self._add(*events)
+
+    @property
+    def setups(self) -> Setups:
+        """What the votes were given on: digests of texts and cases, and of the settings of every judge that ran."""
+        return self._state.setups
 
     @property
     def storage(self) -> Storage:

@@ -50,6 +50,7 @@ def _create_run_tables() -> None:
         sa.Column("case", sa.Text),
         sa.Column("first", sa.Text, nullable=False),
         sa.Column("second", sa.Text, nullable=False),
+        sa.Column("shown", sa.String(32), nullable=False),
         sa.Column("question", NUMBER),
         sa.Column("outcome", sa.Float, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
