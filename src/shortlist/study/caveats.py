@@ -1,4 +1,4 @@
-"""Caveats: what the votes themselves say against the assumptions of a proof, one sentence each, with a way out.
+"""Caveats: signs in the votes that an assumption of the proof may not hold, with what to do about each.
 
 They are not tests: a proof holds or not whatever they say. They name what a reader must know before relying on it.
 """
@@ -17,7 +17,7 @@ ONE_SIDE, ENOUGH_VOTES = 0.9, 20  # of a judge's answers that prefer one side, a
 
 
 def find_caveats(votes: Sequence[Row], family: Family) -> tuple[str, ...]:
-    """The caveats about votes that count."""
+    """The caveats about the votes that count."""
     found = _same_answers(votes), _few_cases(votes), _one_judge(votes, family), *_one_side(votes, family)
     return tuple(caveat for caveat in found if caveat)
 

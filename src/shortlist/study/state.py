@@ -1,5 +1,5 @@
 """The state of a study: the fold of its events. A state is a value and `apply` is pure, so every process that has read
-same events has the same state, bit for bit, and would ask the same question next.
+the same events has the same state, bit for bit, and would ask the same question next.
 
 Answers may come in any order, and how long one takes must not bias the verdict. The `edges` stopping rule takes every
 answer as it comes and counts a pending question as lost by both items. Other stopping rules need the votes in the order
