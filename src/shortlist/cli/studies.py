@@ -26,7 +26,6 @@ from shortlist.cli.options import (
     console,
     count_of,
     load_votes,
-    note_order,
     print_items,
     print_json,
     print_verdict,
@@ -200,7 +199,6 @@ def import_votes(
     table = load_votes(votes, family, columns, skip_bad)
     if (table.weight != 1).any():
         raise BadVotes(f"{votes} has a weight column; a study needs one row per vote")
-    note_order(votes, table, family)
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
     with working(f"Adding {len(table):,} votes"):
         study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)

@@ -187,6 +187,8 @@ class Ledger:
             null = -self.problem.margin
             rows[..., AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
             rows[..., BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
+        if block.weights is not None:
+            rows[..., AHEAD:] = (rows[..., AHEAD:].T * block.weights).T
         return (rows.T * block.counts).T
 
     def _with_rows(self, block: Block, rows: Floats, votes: float) -> tuple["Ledger", Ints]:
@@ -238,15 +240,17 @@ class Ledger:
         return replace(self, table=table)
 
 
-def in_parts(votes: Block, known: float = 0.0) -> Iterator[Block]:
-    """Votes from elsewhere in parts, each to be added with bets made before it; `known` votes are counted already.
+def in_parts(size: int, known: float = 0.0, starts: Ints | None = None) -> Iterator[tuple[int, int]]:
+    """Rows of votes from elsewhere in parts (begin, end), each to be added with bets made before it.
 
-    A part is as long as one belief is used: bets that stay the same meanwhile are predictable and quick.
+    `known` votes are counted already. A part is as long as one belief is used: bets that stay the same meanwhile are
+    predictable and quick. `starts` are where units begin, and the size last: no part cuts a unit.
     """
     begin = 0
-    while begin < len(votes.first):
-        end = begin + 1 + int(REFRESH * (known + begin))
-        yield votes.part(begin, end)
+    while begin < size:
+        end = min(begin + 1 + int(REFRESH * (known + begin)), size)
+        end = end if starts is None else int(starts[starts.searchsorted(end)])
+        yield begin, end
         begin = end
 
 

@@ -51,13 +51,18 @@ class Vote(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Many votes at once: each row a pair seen from its first item, an outcome, how many such votes, and the bet."""
+    """Many votes at once: each row a pair seen from its first item, an outcome, how many such votes, and the bet.
+
+    `counts` is how many votes a row is. `weights` multiply what its bet wins or loses on the log scale: votes of one
+    unit share a weight of 1 (`units`).
+    """
 
     first: Ints
     second: Ints
     outcome: Floats
     counts: Floats
     bets: Floats | None = None  # as in `Vote`; None until they are placed, which must be before the outcome is known
+    weights: Floats | None = None  # None: 1 each
 
     @property
     def votes(self) -> float:
@@ -66,8 +71,12 @@ class Block(NamedTuple):
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""
         here = slice(begin, end)
-        bets = None if self.bets is None else self.bets[here]
-        return Block(self.first[here], self.second[here], self.outcome[here], self.counts[here], bets)
+        bets, weights = (None if values is None else values[here] for values in (self.bets, self.weights))
+        return Block(self.first[here], self.second[here], self.outcome[here], self.counts[here], bets, weights)
+
+    def ordered(self, order: Ints) -> "Block":
+        """The same rows in another order, without their bets."""
+        return Block(self.first[order], self.second[order], self.outcome[order], self.counts[order])
 
     def joined(self, other: "Block") -> "Block":
         """These rows, then the other's, without their bets."""
@@ -77,6 +86,14 @@ class Block(NamedTuple):
         """The same pairs once for each row of `outcomes`, which happened `often`; without bets."""
         ways = len(outcomes)
         return Block(np.tile(self.first, ways), np.tile(self.second, ways), outcomes.ravel(), often.ravel())
+
+
+def join_blocks(blocks: Sequence[Block]) -> Block:
+    """Blocks one after the other, at least one; all of them have bets, and all or none have weights."""
+    columns: Any = (
+        None if any(part is None for part in parts) else np.concatenate(parts) for parts in zip(*blocks, strict=True)
+    )
+    return Block(*columns)
 
 
 def as_block(votes: Sequence[Vote]) -> Block:

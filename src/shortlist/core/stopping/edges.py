@@ -7,7 +7,7 @@ stochastic transitivity. Theorems and proofs: docs/guarantee.md.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,8 @@ from shortlist.core.pairs import Flags, top_k
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.chains import Pull, absorb, each_alone, grid_accounts, grid_level, pull, starts, step
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.core.tally import Block
+from shortlist.core.tally import Block, join_blocks
+from shortlist.core.units import Units
 
 REPORT = 0.05  # report again who is proved in or out, and the bound, when the votes grew by this share
 BETS_SHARE = 0.5  # of a file's votes; the rest of the stake is on the grid, which does not mind how a file is sorted
@@ -27,21 +28,59 @@ GUARANTEE = (
     "this answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on average "
     "(edge theorem)"
 )
+SORTED = (
+    "The votes look sorted by winner, so nothing that was bet on them counts, only how often each item won. Give them "
+    "in the order in which they were cast."
+)
+LEFT_OUT = (
+    "{:,} of {:,} votes count for nothing: they share a unit with an earlier vote against the same item, and not all "
+    "units have the same pairs equally often."
+)
 TOLERANT = (
     "with error probability at most {delta:g} no outsider {beats}, under strong stochastic transitivity "
     "(edge theorem with tolerance)"
 )
 
 
-def certify_votes(problem: Problem, votes: Block, counted: bool) -> tuple[Verdict[int], Ledger]:
-    """What votes prove in the order given. `counted` votes have no order: only the grid counts for them."""
-    ledger = empty_ledger(problem)
-    for part in [votes] if counted else in_parts(votes):
-        ledger = ledger.add(part._replace(bets=np.zeros(len(part.first))) if counted else ledger.place_bets(part))
-    kinds = (False, True) if problem.tolerance else (False,)
-    grids = [grid_accounts(problem, votes, tolerant) for tolerant in kinds]
-    chains = _Chains(problem, ledger.refresh(), grids, 0.0 if counted else BETS_SHARE)
-    return chains.verdict(round(ledger.votes), _open(problem)), chains.ledger
+def certify_votes(
+    problem: Problem, votes: Block, counted: bool, units: Units | None = None, is_sorted: bool = False
+) -> tuple[Verdict[int], Ledger]:
+    """What votes prove in the order given, which is unit by unit if there are units.
+
+    `counted` votes have no order: only the grid counts for them. If votes are sorted by winner, what was bet on them
+    is dropped and the grid keeps its part of the stake: to choose between the two after a look would not be fair.
+    """
+    ledger, placed = replay_votes(empty_ledger(problem), votes, units, counted)
+    grids = grid_evidence(problem, votes, units, is_sorted)
+    chains = _Chains(problem, ledger.refresh(), grids, 0.0 if counted else BETS_SHARE, not is_sorted)
+    verdict = chains.verdict(round(ledger.votes), _open(problem))
+    unused = 0 if placed.weights is None else int(np.count_nonzero(placed.weights == 0))
+    caveats = (*([SORTED] if is_sorted else ()), *([LEFT_OUT.format(unused, len(votes.first))] if unused else ()))
+    return replace(verdict, caveats=caveats), chains.ledger
+
+
+def replay_votes(
+    ledger: Ledger, votes: Block, units: Units | None = None, counted: bool = False
+) -> tuple[Ledger, Block]:
+    """The ledger after votes in their order, and the votes with the bets that were made on them and their weights."""
+    size, parts = len(votes.first), list[Block]()
+    starts = None if units is None else units.starts
+    for begin, end in [(0, size)] if counted else in_parts(size, ledger.votes, starts):
+        part = votes.part(begin, end)
+        part = part._replace(bets=np.zeros(size)) if counted else ledger.place_bets(part)
+        if units is not None:
+            both = bool(ledger.problem.tolerance)
+            part = part._replace(weights=units.part(begin, end).weights(part, ledger.flipped, both))
+        ledger = ledger.add(part)
+        parts.append(part)
+    return ledger, join_blocks(parts) if parts else votes._replace(bets=np.empty(0))
+
+
+def grid_evidence(problem: Problem, votes: Block, units: Units | None, is_sorted: bool) -> list[Accounts]:
+    """The accounts of the grid, the tolerant ones too if there is a tolerance. Of one pair a unit counts once."""
+    if units is not None:
+        votes = votes._replace(weights=(units.trusting_no_order() if is_sorted else units).share)
+    return [grid_accounts(problem, votes, tolerant) for tolerant in ((False, True) if problem.tolerance else (False,))]
 
 
 class EdgesMemory(NamedTuple):
@@ -104,9 +143,13 @@ def _may_be_enough(problem: Problem, ledger: Ledger) -> bool:
 class _Chains:
     """Whom the items that look best absorb, at any level."""
 
-    def __init__(self, problem: Problem, ledger: Ledger, grids: Sequence[Accounts] = (), share: float = 1.0) -> None:
-        """`share` of the stake is on the ledger's bets, the rest on the grids: plain and, if wanted, tolerant."""
+    def __init__(
+        self, problem: Problem, ledger: Ledger, grids: Sequence[Accounts] = (), share: float = 1.0, bets: bool = True
+    ) -> None:
+        """`share` of the stake is on the ledger's bets, the rest on the grids: plain and, if wanted, tolerant. Without
+        `bets` the share is lost."""
         self.problem, self.ledger, self.grids, self.share = problem, ledger, grids, share
+        self.bets = bets and share > 0
         self.top = top_k(ledger.belief.theta, ledger.k)  # on the ledger's side
         self.inside = np.zeros(problem.n, dtype=np.bool_)
         self.inside[self.top] = True
@@ -116,7 +159,7 @@ class _Chains:
     def absorbed(self, delta: float) -> Flags:
         """A column for each of the top: all that it is proved not to be worse than, with error at most delta."""
         plain = self._pulls(self.plain, 0, delta)
-        if delta * self.share >= self.problem.delta:
+        if self.bets and delta * self.share >= self.problem.delta:
             plain.append(each_alone(self.problem.n, self.ledger.proved, 1.0))
         reached = absorb(plain, starts(self.problem.n, self.top))
         if self.tolerant is None:
@@ -124,7 +167,7 @@ class _Chains:
         return absorb(plain, step(self._pulls(self.tolerant, 1, delta), reached))
 
     def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[Pull, float]]:
-        pulls = [(bets, self.ledger.level(delta * self.share))] if self.share else []
+        pulls = [(bets, self.ledger.level(delta * self.share))] if self.bets else []
         if self.grids:
             pulls.append(
                 each_alone(self.problem.n, self.grids[kind], grid_level(self.problem, delta * (1 - self.share)))

@@ -34,6 +34,7 @@ class Verdict(Generic[Item]):
     guarantee: str
     statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
     threshold: float | None = None  # glr: beta; while not done, at most beta
+    caveats: tuple[str, ...] = ()  # what to know before relying on it, one sentence each
 
     def says_the_same(self, other: "Verdict[Item]") -> bool:
         """Is only the number of votes another, as far as can be seen at a glance?"""
