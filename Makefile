@@ -7,6 +7,8 @@ DOCS_READY := .venv/.docs-ready
 READY := .venv/.ready
 # Python compiles what it imports: to compile all that is installed takes longer than the demo.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Tests that one process has not begun when another has none left are given to that one.
+PYTEST := $(BIN)/pytest -n auto --dist worksteal -q
 FAST := not slow and not sweep and not browser and not postgres
 
 .PHONY: demo test check lint slow docs bench figures format clean help
@@ -38,19 +40,19 @@ demo: $(DEMO_READY)  ## find the best 3 of 12 items with simulated judges, and w
 
 test: $(READY) lint  ## run what CI runs: format, lint, types and all tests except the long sweeps
 	tests/web/chromium.sh
-	$(BIN)/pytest -n auto -q -m "not sweep" --durations=15
+	$(PYTEST) -m "not sweep" --durations=15
 
 check: $(READY) lint  ## run format, lint, types and fast tests, without a browser or a database
-	$(BIN)/pytest -n auto -q -m "$(FAST)"
+	$(PYTEST) -m "$(FAST)"
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-slow: $(READY)  ## run the long statistical sweeps
+slow: $(READY)  ## run the long statistical sweeps, and the fuzzing and kill tests at full size
 	$(BIN)/pytest -q -m sweep  # each test uses all cores itself
-	RUNS=1000 $(BIN)/pytest -n auto -q tests/guarantee/test_edges.py
+	RUNS=1000 $(PYTEST) tests/guarantee/test_edges.py
 
 bench: $(READY)  ## print the benchmark table
 	$(BIN)/python benchmarks/run.py

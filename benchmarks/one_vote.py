@@ -29,7 +29,7 @@ import httpx
 
 import shortlist
 from shortlist.web import app as web
-from shortlist.web.serve import owner_link
+from shortlist.web.app import owner_link
 
 PACKAGE = f"{Path(shortlist.__file__).parent}/"
 ITEMS = [f"item {number:02}" for number in range(20)]

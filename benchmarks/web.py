@@ -3,8 +3,8 @@
 Starts `shortlist serve` on loopback, one worker on SQLite or two on PostgreSQL, and lets judges vote who think for an
 exponential time and choose by known utilities. Every judge writes down what was acknowledged. At the end every vote
 must be there once, with its outcome and its judge; a replay from the first record must give the same verdict; and what
-is called proved must be true. With --kill a worker is killed (SIGKILL) twice in between; with one worker the service
-is started again.
+is called proved must be true. With --kill a worker is killed (SIGKILL) at a third and at two thirds of the votes; with
+one worker the service is started again.
 """
 
 import argparse
@@ -44,6 +44,7 @@ class Log:
     seconds: list[float] = field(default_factory=list)
     retries: int = 0
     doubled: int = 0
+    kills: int = 0
 
 
 def main() -> None:
@@ -60,13 +61,20 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = f"sqlite:///{folder / 's.db'}" if given.storage == "sqlite" else stack.enter_context(postgres(folder))
-        workers = 1 if given.storage == "sqlite" else 2
-        server = Server(url, folder, "--workers", str(workers), "--log-level", "warning").start()
-        stack.callback(lambda: server.process.poll() is None and server.kill())
+        print(json.dumps(measure(url, folder, given)))
+
+
+def measure(url, folder, given):
+    """A row of the table: play with a service on this storage, then check what is stored."""
+    workers = 1 if given.storage == "sqlite" else 2
+    server = Server(url, folder, "--workers", str(workers), "--log-level", "warning").start()
+    try:
         row = play(server, given, workers)
         server.stop()
-        log = row.pop("log")
-        print(json.dumps(row | check(url, log)))
+    finally:
+        server.end()
+    log = row.pop("log")
+    return row | check(url, log)
 
 
 def play(server, given, workers):
@@ -85,7 +93,8 @@ def play(server, given, workers):
         "cpu_ms_per_vote": None if given.kill else round(1e3 * busy / len(log.told), 1), "seconds": round(took, 1),
         "per_second": round(len(log.told) / took, 1), "load": os.getloadavg()[1],
         **{f"p{q}_ms": round(1e3 * ordered[int(q / 100 * (len(ordered) - 1))], 1) for q in (50, 95, 99)},
-        "slowest_ms": round(1e3 * ordered[-1], 1), "retries": log.retries, "state": board["state"], "log": log,
+        "slowest_ms": round(1e3 * ordered[-1], 1), "retries": log.retries, "kills": log.kills,
+        "state": board["state"], "log": log,
     }  # fmt: skip
 
 
@@ -99,7 +108,7 @@ def names(count):
 
 async def crowd(server, tokens, given, log, begin):
     tasks = [asyncio.create_task(judge(server, name, token, given, log)) for name, token in tokens.items()]
-    watcher = asyncio.create_task(watch(server, given, log, begin))
+    watcher = asyncio.create_task(watch(log, begin))
     await asyncio.gather(*tasks)
     watcher.cancel()
 
@@ -125,6 +134,9 @@ async def judge(server, name, token, given, log):
             assert said["status"] == "counted", said
             log.doubled += question["id"] in log.told
             log.told[question["id"]] = name, outcome
+            if given.kill and len(log.told) in (given.votes // 3, 2 * given.votes // 3):
+                await asyncio.to_thread(kill_worker, server)
+                log.kills += 1
             turn = said["next"]
 
 
@@ -140,15 +152,11 @@ async def send(http, path, body, log):
         await asyncio.sleep(0.5)
 
 
-async def watch(server, given, log, begin):
-    """Says how far it is, and kills workers at a third and at two thirds of the votes."""
-    kills = [given.votes // 3, 2 * given.votes // 3] if given.kill else []
+async def watch(log, begin):
+    """Says how far it is."""
     while True:
         await asyncio.sleep(1.0)
         print(f"\r{len(log.told):,} votes, {time.monotonic() - begin:.0f} s", end="", file=sys.stderr, flush=True)
-        if kills and len(log.told) >= kills[0]:
-            kills.pop(0)
-            await asyncio.to_thread(kill_worker, server)
 
 
 def worker_pids(server):

@@ -118,7 +118,8 @@ def operations(contract: dict[str, Any]) -> str:
     for tag in dict.fromkeys(tag for tag, *_ in listed):
         parts.append(f"## {tag.capitalize()}")
         parts += [operate(method, path, operation) for kind, method, path, operation in listed if kind == tag]
-    shapes = [shape(name, schema) for name, schema in contract["components"]["schemas"].items()]
+    schemas = contract["components"]["schemas"].items()
+    shapes = [shape(name, schema) for name, schema in schemas if not name.startswith("Body_")]  # a form, not JSON
     return "\n\n".join([*parts, "## Objects", *shapes])
 
 

@@ -84,10 +84,10 @@ def _outcome(task: Task, result: Callable[[], dict[str, Any]]) -> dict[str, Any]
 
 
 def _in_processes(joblib: Any, jobs: int, tasks: Sequence[Task]) -> Runs:
-    settle_in = partial(_settle_in, os.getpid())
     pool = joblib.Parallel(
-        jobs, backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None, initializer=settle_in
-    )
+        jobs, backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None,
+        initializer=_settle_in, initargs=(os.getpid(),),
+    )  # fmt: skip
     finished = pool(joblib.delayed(_play)(task) for task in tasks)
     try:
         for played in finished:  # noqa: UP028 - `yield from` would close it here, with a warning
@@ -100,8 +100,10 @@ def _in_processes(joblib: Any, jobs: int, tasks: Sequence[Task]) -> Runs:
 
 
 def _settle_in(parent: int) -> None:
-    """In a worker process: leave Ctrl-C and `kill` of the group to the parent, and exit when the parent is gone, which
-    can be before this worker has started."""
+    """In a worker process: leave Ctrl-C and `kill` of the group to the parent, and exit when the parent is gone.
+
+    The parent's number is passed: a parent that is killed while this process starts is not its parent any more.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

@@ -109,6 +109,39 @@ def test_wrong_output_in_a_page_is_noticed():
     check_output("Top 2 of 4: a, b.\nError at most 0.047, 32 votes.", "Top 2 of 4: …\n… 32 votes.")
     with pytest.raises(AssertionError):
         check_output("Top 2 of 4: a, b. Error at most 0.047, 32 votes.", "Top 2 of 4: … 33 votes.")
+    check_output("mean 1,205 ± 143.5 of 3 runs", "mean 691 ± 87 of 3 runs", numbers_differ=True)
+    with pytest.raises(AssertionError):
+        check_output("mean 1,205 ± 143.5 of 3 runs", "mean 691 ± 87 of 3 worlds", numbers_differ=True)
+
+
+def commands_of(test):
+    """Which of make's commands run a test, by its marks and those of its parameters."""
+    path, name = test.split("::")
+    tree = ast.parse((ROOT / "tests" / path).read_text())
+    values = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign)
+              for target in node.targets if isinstance(target, ast.Name)}  # fmt: skip
+    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    used = {node.id for decorator in found.decorator_list for node in ast.walk(decorator) if isinstance(node, ast.Name)}
+    told = [*found.decorator_list, *(values[name] for name in {*used, "pytestmark"} & values.keys())]
+    marks = {node.attr for part in told for node in ast.walk(part) if isinstance(node, ast.Attribute)}
+    if {arg.arg for arg in found.args.args} & {"postgres_url", "browser"}:
+        marks.add("slow")
+    # `make slow` plays all of this file once more, with more runs
+    more = {"slow"} if "sweep" in marks or path == "guarantee/test_edges.py" else set()
+    return {"test"} | more if "slow" in marks else more or {"check"}
+
+
+def test_every_promise_has_its_test():
+    """Each test of docs/tests.md exists, and is run by the commands that its row names."""
+    text = (ROOT / "docs" / "tests.md").read_text()
+    test = r"`([\w/]+\.py::\w+)`"
+    rows = [line for line in text.splitlines() if line.startswith("|") and re.search(test, line)]
+    assert len(rows) > 50
+    for row in rows:
+        commands = set(row.rstrip("| ").rpartition("|")[2].strip().split(", "))
+        assert commands == set().union(*(commands_of(found) for found in re.findall(test, row))), row
+    for found in re.findall(test, text):
+        assert commands_of(found)
 
 
 def test_the_site_has_every_page():

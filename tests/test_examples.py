@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 BEST = {
     "prompts.py": {"reason then check", "three examples", "step by step"},
@@ -25,7 +27,7 @@ def test_every_example_is_here_and_in_the_list():
 @pytest.mark.parametrize("name", BEST)
 def test_examples(name, tmp_path):
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)], cwd=tmp_path, capture_output=True, text=True, timeout=180
+        [sys.executable, str(EXAMPLES / name)], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr

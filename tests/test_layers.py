@@ -19,7 +19,7 @@ LAYERS = [
     ["errors"],
 ]
 CORE_LAYERS = [
-    ["arrays", "revisions"],
+    ["arrays", "imports", "revisions"],
     ["loop"],
     ["sampling"],
     ["stopping", "oracle"],
@@ -27,10 +27,10 @@ CORE_LAYERS = [
     ["betting", "estimate"],
     ["ridge"],
     ["units"],
-    ["order", "outcomes", "problem", "tally"],
+    ["order", "outcomes", "tally"],
+    ["problem"],
     ["families", "linalg"],
-    ["pairs"],
-    ["arguments", "draws"],
+    ["draws", "pairs"],
 ]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}
 CORE_HEIGHT = {name: len(CORE_LAYERS) - level for level, names in enumerate(CORE_LAYERS) for name in names}

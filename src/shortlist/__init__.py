@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from shortlist.core.stopping.posterior import Posterior as Posterior
     from shortlist.core.stopping.verdict import Verdict as Verdict
     from shortlist.errors import ShortlistError as ShortlistError
-    from shortlist.judges.answer_cache import MemoryCache as MemoryCache
     from shortlist.judges.base import Call as Call
     from shortlist.judges.base import CallableJudge as CallableJudge
     from shortlist.judges.base import Case as Case
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from shortlist.judges.cases import read_cases as read_cases
     from shortlist.judges.command import CommandJudge as CommandJudge
     from shortlist.judges.endpoint import EndpointJudge as EndpointJudge
+    from shortlist.judges.pending import MemoryCache as MemoryCache
     from shortlist.judges.replay import RecordedJudge as RecordedJudge
     from shortlist.judges.run import arun_study as arun_study
     from shortlist.judges.run import find_top as find_top
@@ -60,7 +60,7 @@ _HOMES = {
     "EndpointJudge": "judges.endpoint",
     "Gaussian": "core.families",
     "Glr": "core.stopping.glr",
-    "MemoryCache": "judges.answer_cache",
+    "MemoryCache": "judges.pending",
     "OracleTracking": "core.sampling.oracle_tracking",
     "Posterior": "core.stopping.posterior",
     "Question": "study.questions",

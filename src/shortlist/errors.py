@@ -1,4 +1,4 @@
-"""One tree of errors. Each message is one line: the fact, and the way out.
+"""The tree of errors. Each message is one line: what is wrong, and what to do.
 
 ShortlistError
 ├── BadInput
@@ -102,7 +102,7 @@ class AlreadyAnswered(ShortlistError):
     """A second answer to the same question."""
 
     def __init__(self, question_id: object) -> None:
-        super().__init__(f"question {question_id!r} is answered or closed already; ask for a new one")
+        super().__init__(f"question {question_id!r} is already answered or closed; ask for a new one")
 
 
 class NothingToUndo(UnknownQuestion):
@@ -117,7 +117,7 @@ class LateAnswer(ShortlistError):
 
     def __init__(self, question_id: object) -> None:
         super().__init__(
-            f"question {question_id!r} expired before this answer; the answer is stored and does not count"
+            f"question {question_id!r} expired before this answer; the answer is stored but does not count"
         )
 
 
@@ -132,7 +132,7 @@ class StudyDone(ShortlistError):
     """A question was requested from a study that already has its verdict."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the study is done ({reason}) and asks nothing more; read its verdict")
+        super().__init__(f"the study is done ({reason}) and asks no more questions; read its verdict")
 
 
 class NothingToAsk(ShortlistError):
@@ -140,10 +140,10 @@ class NothingToAsk(ShortlistError):
 
 
 class VoidJudge(ShortlistError):
-    """A question was requested for a voided judge, or votes of a voided judge were to be imported."""
+    """A question was requested for a voided judge, or an import has votes of a voided judge."""
 
     def __init__(self, judge: str) -> None:
-        super().__init__(f"judge {judge!r} is voided; ask another judge, and do not import votes of this one")
+        super().__init__(f"judge {judge!r} is voided; ask another judge, and do not import this judge's votes")
 
 
 class UnknownStudy(BadInput):
@@ -159,7 +159,7 @@ class NotJudgedHere(BadProblem):
     """A study that cannot be judged on the web pages."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the study {name!r} needs measured differences; tell them from Python or the command line")
+        super().__init__(f"the study {name!r} needs measured differences; enter them in Python or on the command line")
 
 
 class StudyExists(BadInput):
@@ -197,13 +197,15 @@ class StorageOutdated(BadStorage):
     def __init__(self, url: str, found: str | None, wanted: str) -> None:
         newer = found is not None and found > wanted
         remedy = (
-            "a newer shortlist wrote it, install that version" if newer else f"run: shortlist storage upgrade {url}"
+            "a newer version of shortlist wrote it; install that version"
+            if newer
+            else f"run: shortlist storage upgrade {url}"
         )
         super().__init__(f"{url} has schema {found or 'none'}, and this version needs {wanted}; {remedy}")
 
 
 class JudgeFailed(ShortlistError):
-    """A judge failed for good. `study` has every answer so far, `run` what it cost."""
+    """A judge failed permanently. `study` has every answer so far, `run` has the costs."""
 
     study: Any = None
     run: Any = None
@@ -223,7 +225,7 @@ class JudgeUnclear(ShortlistError):
 
     def __init__(self, message: str, tokens: tuple[int, int] = (0, 0)) -> None:
         super().__init__(message)
-        self.tokens = tokens  # prompt and completion: they cost even so
+        self.tokens = tokens  # prompt and completion: they are paid for even if the answer is unclear
 
 
 class NotInstalled(ShortlistError):
@@ -234,7 +236,7 @@ class NotInstalled(ShortlistError):
 
 
 class NotConverged(ShortlistError):
-    """The convex solver did not converge; please report the votes that caused it."""
+    """The convex solver did not converge. Please report the votes that caused it."""
 
     def __init__(self, steps: int, last_step: float) -> None:
         super().__init__(

@@ -77,7 +77,7 @@ def test_the_number_of_jobs_changes_nothing():
 @pytest.mark.parametrize(
     ("instance", "options", "message"),
     [
-        (EASY, {"stopping": "glr"}, "stopping of its own"),
+        (EASY, {"stopping": "glr"}, "its own stopping rule"),
         (EASY, {"tolerance": 0.1}, "no tolerance"),
         (Utilities((1.0, 0.0, -1.0), 1, Gaussian(1.0)), {}, "win or lose"),
         (Recorded(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 0.5, 1.0]), 3, 1), {}, "no ties or grades"),

@@ -9,8 +9,9 @@ import struct
 import sys
 import termios
 
+from tests.patience import PATIENCE
+
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-HANG = 600  # seconds without any output
 
 
 class Terminal:
@@ -53,7 +54,7 @@ class Terminal:
 
     def _read(self):
         """More of the screen; False when the command has ended."""
-        assert select.select([self.fd], [], [], HANG)[0], f"hangs:\n{self.screen}"
+        assert select.select([self.fd], [], [], PATIENCE)[0], f"hangs:\n{self.screen}"
         try:
             data = os.read(self.fd, 65536)
         except OSError:  # Linux says so when the other side is gone

@@ -153,7 +153,7 @@ def test_names_are_printed_as_they_are(shortlist):
         ("simulate --instance sst -n 4 -k 1 --method magic", "unknown method"),
         ("simulate --instance sst -n 4 -k 1 --stopping magic", "unknown stopping rule"),
         ("simulate --instance sst -n 4 -k 1 --gradient magic", "choose sampled or full"),
-        ("simulate --instance sst -n 4 -k 1 --method seeks --stopping edges", "stopping of its own"),
+        ("simulate --instance sst -n 4 -k 1 --method seeks --stopping edges", "its own stopping rule"),
         ("simulate --instance sst -n 4 -k 1 --method borda-lucb --tolerance 0.1", "no tolerance"),
         ("simulate --instance equally-spaced -n 4 -k 1 --method seeks --family gaussian", "win or lose"),
         ("simulate --instance sst -n 4 -k 1 --method active-ranking --delta 0.9", "delta"),

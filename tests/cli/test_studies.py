@@ -25,7 +25,7 @@ def test_a_study_from_the_first_question_to_an_export(fruit):
     assert told["votes"] == 3
     question = fruit.json("ask", "fruit")["questions"][0]
     fruit("tell", "fruit", question["id"], "first")
-    assert "answered or closed already" in fruit.refused("tell", "fruit", question["id"], "first")
+    assert "already answered or closed" in fruit.refused("tell", "fruit", question["id"], "first")
     fruit("export", "fruit", "votes.csv")
     rows = list(csv.DictReader((fruit.folder / "votes.csv").read_text().splitlines()))
     assert [row["judge"] for row in rows] == ["ann"] * 3 + [""]
@@ -84,7 +84,7 @@ def test_votes_of_a_voided_judge_count_nowhere(fruit):
 def test_wrong_calls_end_in_one_line_and_write_nothing(fruit):
     assert "no storage" in fruit.refused("status", "fruit")
     assert "cannot read" in fruit.refused("create", "nothing.txt", "--name", "fruit", "-k", 1)
-    assert "must lie in 1..3" in fruit.refused("create", "items.txt", "--name", "fruit", "-k", 7)
+    assert "must be from 1 to 3" in fruit.refused("create", "items.txt", "--name", "fruit", "-k", 7)
     for option in ("sampling", "stopping", "family"):
         assert "unknown" in fruit.refused("create", "items.txt", "--name", "fruit", "-k", 1, f"--{option}", "magic")
     assert not (fruit.folder / "shortlist.db").exists()

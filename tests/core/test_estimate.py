@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import shortlist
-from shortlist.core.estimate import Tie, fit, log_likelihood, project, reverse
+from shortlist.core.estimate import Tie, fit, log_likelihood, project, reverse, screen
 from shortlist.core.families import BradleyTerry, Gaussian, make_family
-from shortlist.core.pairs import all_pairs, n_pairs
-from shortlist.core.tally import tally_votes
+from shortlist.core.pairs import all_pairs, boundary, n_pairs
+from shortlist.core.tally import expected_tally, tally_votes
 from shortlist.errors import BadInput
 
 from ..conftest import case_tally, random_votes
@@ -170,3 +170,31 @@ def test_gaussian_outcomes_beyond_the_box_end_on_it():
     np.testing.assert_allclose(
         shortlist.fit([0, 1], [1, 2], [1e11, -1e11], family="gaussian"), [5.0, -10.0, 5.0], atol=1e-6
     )
+
+
+# --- screening: which boundary pair is the hardest, to second order ---
+
+FIVE = np.array([0.9, 0.5, 0.1, -0.3, -1.2])
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.2])
+def test_for_gaussian_votes_the_approximation_is_exact(margin):
+    w = np.random.default_rng(1).dirichlet(np.ones(n_pairs(5)))
+    inside, outside = boundary(FIVE, 2)
+    found = screen(Gaussian(0.8), expected_tally(Gaussian(0.8), FIVE, w), FIVE, inside, outside, margin)
+    for m in range(len(inside)):
+        exact = project(Gaussian(0.8), FIVE, w, 10.0, Tie(int(outside[m]), int(inside[m]), margin))
+        assert found.values[m] == pytest.approx(exact.gamma)
+        np.testing.assert_allclose(found.guess(FIVE, m), exact.theta_alt, atol=1e-9)
+
+
+@pytest.mark.parametrize(("scale", "accuracy"), [(1.0, 0.5), (0.1, 0.005), (0.01, 0.00005)])
+def test_for_close_items_it_is_exact_to_second_order_and_finds_the_worst_pair(scale, accuracy):
+    """The third derivative of the log-partition vanishes at a tie, so the relative error falls like the gap squared."""
+    w = np.random.default_rng(2).dirichlet(np.ones(n_pairs(5)))
+    family, theta = BradleyTerry(), scale * FIVE
+    inside, outside = boundary(theta, 2)
+    found = screen(family, expected_tally(family, theta, w), theta, inside, outside, 0.0)
+    exact = [project(family, theta, w, 10.0, Tie(int(v), int(u))).gamma for u, v in zip(inside, outside, strict=True)]
+    assert np.argmin(found.values) == np.argmin(exact)
+    np.testing.assert_allclose(found.values, exact, rtol=accuracy)

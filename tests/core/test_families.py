@@ -83,5 +83,5 @@ def test_bad_families_and_outcomes():
     for bad in (-0.1, 1.1, float("nan")):
         with pytest.raises(BadOutcome, match=r"\[0, 1\]"):
             BradleyTerry().check(np.array([0.5, bad]))
-    with pytest.raises(BadOutcome, match="not a sensible number"):
+    with pytest.raises(BadOutcome, match="not a finite number in range"):
         Gaussian().check(np.array([float("nan")]))

@@ -62,7 +62,7 @@ def test_groups_are_the_connected_components_and_stay_joined():
     [
         (([0, 2], [1, 2], [1.0, 1.0]), "with itself"),
         (([1], [-1], [1.0]), "negative"),
-        (([0, 1], [1], [1.0]), "one length"),
+        (([0, 1], [1], [1.0]), "equal length"),
         (([0.5], [1], [1.0]), "whole item numbers"),
         (([0], [1], ["x"]), "arrays of numbers"),
         (([], [], []), "no votes"),

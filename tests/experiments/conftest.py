@@ -4,18 +4,17 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from experiments import __main__ as command
+from tests.patience import PATIENCE, wait_until
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "experiments"]
 # The command is called in other folders, and finds the experiments all the same.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-PATIENCE = 600.0  # seconds; only stops a hang
 TINY = """
 title = "Tiny"
 id = ["instance", "n", "method"]
@@ -110,10 +109,10 @@ def write(path, text):
     return path
 
 
-def start(*arguments, folder):
+def start(*arguments, folder, command=COMMAND):
     """Start the command as a process, in a session of its own."""
     return subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], cwd=folder, env=ENVIRONMENT, text=True, start_new_session=True,
+        [*command, *map(str, arguments)], cwd=folder, env=ENVIRONMENT, text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
@@ -135,9 +134,12 @@ def log_lines(folder, name="tiny"):
 
 def wait_for(condition, process=None):
     """Wait until the condition holds; a process that ends before is a failure."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
+
+    def is_over():
+        if condition():
+            return True
         if process is not None and process.poll() is not None:
             assert condition(), process.communicate()
-        time.sleep(0.02)
+        return False
+
+    wait_until(is_over)

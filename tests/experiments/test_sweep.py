@@ -107,8 +107,8 @@ def test_cells_that_cannot_be_played_are_refused():
         ("growth = 0.05", "growth = -1", "growth"),
         ("alpha = 0.2", "alpha = 7", "alpha"),
         ("growth = 0.05", "growth = 0.05\nstopping = 'magic'", "unknown stopping rule"),
-        ('"oracle-tracking", "lower-bound"]', '"seeks"]\ndelta = 0.5', "SEEKS is proved"),
-        ('"oracle-tracking", "lower-bound"]', '"seeks"]\nstopping = "glr"', "stopping of its own"),
+        ('"oracle-tracking", "lower-bound"]', '"seeks"]\ndelta = 0.5', "guarantee of SEEKS"),
+        ('"oracle-tracking", "lower-bound"]', '"seeks"]\nstopping = "glr"', "its own stopping rule"),
         (
             'instance = "random-utilities"\nn = 3\nmethod = ["bridge", "lower-bound"]',
             'instance = "sst"\nn = 3\nmethod = "oracle"',

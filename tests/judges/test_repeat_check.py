@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 import shortlist
 from shortlist.judges.base import Call
-from shortlist.judges.repeat_check import ALARM, DOUBT, FIXED, RepeatCheck
+from shortlist.judges.run_log import ALARM, DOUBT, FIXED, RepeatCheck
 from tests.judges.world import ITEMS, new_study, noisy
 
 PAIRS = list(itertools.permutations(ITEMS, 2))

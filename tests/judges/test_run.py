@@ -1,13 +1,11 @@
 """The runner against real studies: nothing that was paid for is lost, nothing is counted twice."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 
 import pytest
 from scipy.stats import binomtest
@@ -16,6 +14,7 @@ import shortlist
 from shortlist.errors import BadInput, JudgeFailed
 from shortlist.study.storage import AnswerKey
 from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy, same, told
+from tests.patience import PATIENCE, wait_until, wait_until_gone
 
 CASES = [f"case {number}" for number in range(40)]
 
@@ -54,7 +53,7 @@ def test_workers_are_kept_busy():
         asked.append(first)
         if len(asked) == 5:
             all_busy.set()
-        assert all_busy.wait(60.0)
+        assert all_busy.wait(PATIENCE)
         return min(first, second)
 
     assert run(new_study(max_votes=40), judge, workers=5).verdict.done
@@ -67,7 +66,7 @@ def test_answers_are_told_when_they_arrive():
 
     def judge(call):
         if call.id == 0:
-            slow.wait(60.0)
+            slow.wait(PATIENCE)
         return "first"
 
     def progress(so_far):
@@ -97,13 +96,13 @@ def test_inside_a_running_loop():
 
 def test_a_failure_loses_no_answer(monkeypatch):
     """Eight calls under way: two are answered, one fails, two answer after the failure, the rest after these."""
-    monkeypatch.setattr("shortlist.judges.run.GRACE", 60.0)
+    monkeypatch.setattr("shortlist.judges.run.GRACE", PATIENCE)
     two_told, failed, four_told = threading.Event(), threading.Event(), threading.Event()
     turn = {2: None, 3: None, 7: two_told, 4: failed, 5: failed}
 
     def judge(call):
         event = turn.get(call.id, four_told)
-        assert event is None or event.wait(60.0)
+        assert event is None or event.wait(PATIENCE)
         if call.id == 7:
             raise RuntimeError("out of coffee")
         return "first"
@@ -135,7 +134,7 @@ def test_the_next_run_answers_what_was_left_out_first(monkeypatch):
         if call.id == 3:
             raise RuntimeError("out of coffee")
         if call.id >= 1:
-            never.wait(60.0)
+            never.wait(PATIENCE)
         return "first"
 
     study = new_study(max_votes=20)
@@ -191,7 +190,7 @@ def test_ctrl_c_tells_what_has_arrived():
         if mine == 30:
             os.kill(os.getpid(), signal.SIGINT)
         if mine >= 30:
-            threading.Event().wait(60)
+            threading.Event().wait()
         return min(first, second)
     study = shortlist.create_study([f"i{x}" for x in range(9)], k=3)
     try:
@@ -202,7 +201,7 @@ def test_ctrl_c_tells_what_has_arrived():
     print(shortlist.run_study(study, min, workers=4, warn=lambda text: None).verdict.top)
     """
     ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     numbers, top = ran.stdout.splitlines()
     out, votes, asked = map(int, numbers.split())
@@ -243,24 +242,20 @@ def test_ctrl_c_kills_commands_under_way(tmp_path):
     log = tmp_path / "pids"
     code = f"""
     import shortlist
-    judge = shortlist.CommandJudge(["sh", "-c", "echo $$ >> {log}; sleep 60"])
+    judge = shortlist.CommandJudge(["sh", "-c", "echo $$ >> {log}; sleep 3600"])
     shortlist.run_study(shortlist.create_study(["a", "b", "c"], k=1), judge, workers=3)
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.DEVNULL)
-    for _ in range(3000):
-        if log.exists() and len(log.read_text().split()) == 3:
-            break
-        time.sleep(0.02)
+    wait_until(lambda: log.exists() and len(log.read_text().split()) == 3)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) != 0
+    assert process.wait(PATIENCE) != 0
     for pid in map(int, log.read_text().split()):
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+        wait_until_gone(pid)
 
 
 def test_a_judge_that_only_skips_ends_the_run():
     study = new_study()
-    with pytest.raises(JudgeFailed, match="the last 20 questions were all skipped, last because: too dark"):
+    with pytest.raises(JudgeFailed, match="the last 20 questions were all skipped; reason of the last skip: too dark"):
         run(study, lambda first, second: shortlist.Skip("too dark"), workers=1)
     assert len(study.rows) == 20
 

@@ -1,6 +1,5 @@
 """Two runs with one judge: each question is with one of them, and a run that is gone holds nothing back."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 import shortlist
 from shortlist.judges.run_lease import EXPIRES_AFTER, RunLease
 from tests.judges.world import new_study
+from tests.patience import PATIENCE
 
 LEAVE = """
 import os, sys, shortlist
@@ -102,25 +102,28 @@ def test_a_run_takes_over_from_one_that_ends_meanwhile(monkeypatch):
 
 
 def test_two_runs_with_one_judge_do_not_do_the_work_twice(url):
-    """All runs have questions pending at the same time, and none answers a question of another."""
+    """All runs have questions pending at the same time, and none answers a question of another.
+
+    No call is answered before each run has made one: else one run could use up all votes before another begins.
+    """
     new_study(storage=url, name="demo", max_votes=60, delta=1e-9)
-    asked, lock, all_asked = [], threading.Lock(), threading.Barrier(3, timeout=60.0)
+    asked, runs, lock, all_asked = [], set(), threading.Lock(), threading.Event()
 
-    def work():
-        calls = itertools.count()
-
+    def work(run):
         def judge(call):
-            if next(calls) == 0:
-                all_asked.wait()
             with lock:
                 asked.append(call.id)
+                runs.add(run)
+                if len(runs) == 3:
+                    all_asked.set()
+            assert all_asked.wait(PATIENCE)
             return "first"
 
         study = shortlist.load_study("demo", url)
         made = shortlist.CallableJudge(judge, takes_call=True)
         shortlist.run_study(study, made, workers=4, warn=lambda text: None)
 
-    hands = [threading.Thread(target=work) for _ in range(3)]
+    hands = [threading.Thread(target=work, args=(run,)) for run in range(3)]
     for hand in hands:
         hand.start()
     for hand in hands:

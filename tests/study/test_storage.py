@@ -26,7 +26,6 @@ from shortlist.errors import (
     VoidJudge,
 )
 from shortlist.study import sync as journal
-from shortlist.study.engine import connect
 from shortlist.study.events import (
     Asked,
     CountedVote,
@@ -41,7 +40,7 @@ from shortlist.study.events import (
     dump,
     load,
 )
-from shortlist.study.schema import HEAD, tables
+from shortlist.study.schema import HEAD, connect, tables
 from shortlist.study.snapshot import decode, encode
 from shortlist.study.sql import Database, close_databases, upgrade_storage
 from shortlist.study.storage import AnswerKey, Snapshot
@@ -190,7 +189,7 @@ def test_a_snapshot_can_only_hold_records_of_this_package():
     class Evil(tuple):
         _fields = ()
 
-    with pytest.raises(ValueError, match="no record of this package"):
+    with pytest.raises(ValueError, match="not a record of this package"):
         encode(Evil(), [])
     data = encode(Told(1, 2.0), [])
     assert decode(data, []) == Told(1, 2.0)
@@ -229,7 +228,7 @@ def test_leases_run_out_and_late_answers_are_kept(storage):
     time.sleep(0.05)
     third = study.ask()
     assert [question.id for question in study.pending] == [kept.id, third.id]
-    with pytest.raises(LateAnswer, match="stored and does not count"):
+    with pytest.raises(LateAnswer, match="stored but does not count"):
         study.tell(late, 1.0)
     assert Late(late.id, 1.0) in [entry.event for entry in study.entries]
     assert study.verdict.votes == 0
@@ -296,7 +295,7 @@ def test_a_connection_that_was_lost_is_replaced(postgres_url, monkeypatch):
     with engine.connect() as connection:
         connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
     engine.dispose()
-    monkeypatch.setattr("shortlist.study.engine.IDLE", -1.0)
+    monkeypatch.setattr("shortlist.study.schema.IDLE", -1.0)
     play(study, 3)
     assert study.verdict.votes == 6
 
@@ -403,20 +402,20 @@ def test_what_cannot_be_stored_is_refused(sqlite_url, tmp_path):
     with pytest.raises(BadProblem, match="needs a name"):
         create_study(list(THETA), storage=sqlite_url, **OPTIONS)
     for name in ("", "a/b", "x" * 101, "\n"):
-        with pytest.raises(BadProblem, match="no name for a study"):
+        with pytest.raises(BadProblem, match="cannot name a study"):
             new_study(sqlite_url, name=name)
 
     class Mine(OracleTracking):
         pass
 
-    with pytest.raises(BadProblem, match="of your own cannot be stored"):
+    with pytest.raises(BadProblem, match=r"your own .* cannot be stored"):
         new_study(sqlite_url, sampling=Mine())
     for bad, said in (
-        ("nonsense", "is no storage"),
+        ("nonsense", "is not a storage"),
         ("mysql://u:secret@h/d", "neither sqlite"),
         ("sqlite://", "needs a file"),
-        (f"sqlite:///{tmp_path}/none/x.db", "is no folder"),
-        ("postgresql://u:secret@127.0.0.1:1/d", "does not answer"),
+        (f"sqlite:///{tmp_path}/none/x.db", "there is no folder"),
+        ("postgresql://u:secret@127.0.0.1:1/d", "does not respond"),
     ):
         with pytest.raises(BadStorage, match=said) as caught:
             new_study(bad)
@@ -484,7 +483,7 @@ def test_a_database_of_another_version_is_refused(url, tmp_path):
     engine.dispose()
     close_databases()
     for use in (lambda: load_study("demo", url), lambda: upgrade_storage(url)):
-        with pytest.raises(StorageOutdated, match="a newer shortlist wrote it"):
+        with pytest.raises(StorageOutdated, match="a newer version of shortlist wrote it"):
             use()
     with pytest.raises(BadStorage, match="there is no storage"):
         upgrade_storage(f"sqlite:///{tmp_path / 'nothing.db'}")

@@ -13,6 +13,7 @@ from shortlist.errors import (
     AlreadyAnswered,
     BadInput,
     BadOutcome,
+    BadProblem,
     JudgeFailed,
     NothingToAsk,
     ShortlistError,
@@ -20,6 +21,7 @@ from shortlist.errors import (
     UnknownItem,
     UnknownQuestion,
 )
+from tests.patience import PATIENCE
 
 ITEMS = ["ann", "bob", "cid", "dee"]
 STRENGTH = dict(zip(ITEMS, [2.0, 1.0, -1.0, -2.0], strict=True))
@@ -138,7 +140,7 @@ def test_gaussian_studies_take_differences():
         ([], {"k": 1}, "at least two"),
         (["a", "b", "a"], {"k": 1}, "more than once: a"),
         (["a", ""], {"k": 1}, "not empty"),
-        (["a", 3], {"k": 1}, "3 is no name"),
+        (["a", 3], {"k": 1}, "3 is not a name"),
         ("ab", {"k": 1}, "list of item names"),
         ({"a", "b"}, {"k": 1}, "list of item names"),
         (None, {"k": 1}, "list of item names"),
@@ -210,11 +212,11 @@ def test_find_top_with_a_plain_judge():
 
 def test_find_top_with_threads_keeps_that_many_questions_out():
     rng, lock, calls = random.Random(2), threading.Lock(), itertools.count()
-    together = threading.Barrier(4)
+    together = threading.Barrier(4, timeout=PATIENCE)
 
     def judge(first, second):
         if next(calls) < 4:
-            together.wait(timeout=30)  # breaks unless four questions are out at once
+            together.wait()  # breaks unless four questions are out at once
         with lock:
             return float(wins(first, second, rng))
 
@@ -310,3 +312,19 @@ def test_a_failed_judge_leaves_the_study():
     with pytest.raises(JudgeFailed) as caught:
         shortlist.find_top(ITEMS, k=2, judge=lambda a, b: a if len(asked := [a, b]) < 2 else asked)
     assert len(caught.value.study.rows) == 1
+
+
+def test_a_given_pair_is_asked_in_both_orders():
+    study = shortlist.create_study(["a", "b", "c"], 1, 1e-9)
+    asked = [study.ask(pair=("b", "a")) for _ in range(40)]
+    assert {frozenset((question.first, question.second)) for question in asked} == {frozenset("ab")}
+    assert {question.first for question in asked} == {"a", "b"}
+    assert len({question.id for question in asked}) == 40
+
+
+def test_given_pairs_that_are_wrong_are_refused():
+    study = shortlist.create_study(["a", "b", "c"], 1, allowed=[("a", "b"), ("b", "c")])
+    for pair in (("a", "c"), ("a", "a"), ("a", "x")):
+        with pytest.raises(BadProblem, match="pair"):
+            study.ask(pair=pair)
+    assert study.pending == []

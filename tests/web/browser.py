@@ -5,10 +5,11 @@ import time
 
 import pytest
 
+from tests.patience import PATIENCE
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
 SETTLED = 320  # ms of the page's clock after which it takes a click for the new pair
-PATIENCE = 300  # seconds; only a page that hangs takes so long
 
 
 def launch(playwright):

@@ -5,13 +5,12 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
 from tests.web.browser import PHONE, Hands, launch
-from tests.web.server import Owner, Server, owner_key, take, vote
+from tests.web.server import Owner, Unlimited, owner_key, take, vote
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "images"
 WORDS = [
@@ -31,9 +30,7 @@ def judge(client, name, votes, draws):
         question = turn["questions"][0]
         first, second = (WORDS.index(question[side]["title"].split()[0]) for side in ("first", "second"))
         outcome = float(draws.random() < 1 / (1 + math.exp(0.5 * (first - second))))
-        while (answer := vote(client, question["id"], outcome, 1)).status_code == 429:
-            time.sleep(0.2)
-        turn = answer.json()["next"]
+        turn = vote(client, question["id"], outcome, 1).json()["next"]
 
 
 def main(which):
@@ -57,7 +54,7 @@ def shoot_report(folder, playwright):
 
 
 def shoot_pages(folder, playwright):
-    server = Server(f"sqlite:///{folder}/s.db", folder).start()
+    server = Unlimited(f"sqlite:///{folder}/s.db", folder).start()
     browser = launch(playwright)
     try:
         shoot(server, browser)
@@ -67,7 +64,7 @@ def shoot_pages(folder, playwright):
 
 
 def shoot(server, browser):
-    owner = Owner(server, owner_key(server, server.owner_token))
+    owner = Owner(server, owner_key(server, server.new_owner_link().partition("#")[2]))
     name = "Summer poster"
     owner.create(name, PROPOSALS, 3, instructions="Which would you rather see in the street?", seed=4)
     judges, draws = owner.judges(name, "Ann", "Bob", "Cleo"), random.Random(1)
@@ -77,20 +74,20 @@ def shoot(server, browser):
             break
         for client in judges:
             judge(client, name, 3, draws)
-    links = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Dan", "Eve"]}).json()["links"]
-    desk = browser.new_context(viewport={"width": 1000, "height": 620}).new_page()
-    Hands(desk, links[0]["link"]).ready()
-    desk.screenshot(path=DOCS / "web-judge.png")
-    phone = browser.new_context(**{**PHONE, "device_scale_factor": 1.5}, color_scheme="dark").new_page()
-    Hands(phone, links[1]["link"]).ready()
-    phone.screenshot(path=DOCS / "web-phone.png")
-    page = browser.new_context(viewport={"width": 1000, "height": 1350}).new_page()
-    page.goto(f"{server.base}/join#{server.new_owner_link()}")
+    page = browser.new_context(viewport={"width": 1000, "height": 1300}).new_page()
+    page.goto(server.new_owner_link())
     page.wait_for_url(f"{server.base}/")
     page.goto(f"{server.base}/studies/{name}")
     page.wait_for_selector("#ratings svg")
     page.wait_for_timeout(500)
     page.screenshot(path=DOCS / "web-dashboard.png")
+    links = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Dan", "Eve"]}).json()["links"]
+    wide = browser.new_context(viewport={"width": 1000, "height": 620}).new_page()
+    Hands(wide, links[0]["link"]).ready()
+    wide.screenshot(path=DOCS / "web-judge.png")
+    phone = browser.new_context(**{**PHONE, "device_scale_factor": 1.5}, color_scheme="dark").new_page()
+    Hands(phone, links[1]["link"]).ready()
+    phone.screenshot(path=DOCS / "web-phone.png")
     owner.close()
 
 

@@ -16,8 +16,8 @@ import httpx
 from shortlist.study.sql import Database
 from shortlist.web.auth import Kind, create_token
 from shortlist.web.service import VARIABLE, Settings
+from tests.patience import PATIENCE
 
-PATIENCE = 300.0  # seconds; only a service that hangs takes so long
 PORTS = 5  # to try: another process may take a free port first
 AUDIT = """
 import sys

@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from shortlist import load_study
-from tests.web.browser import PATIENCE, PHONE, Hands, launch, settle, stop_clock, until
+from tests.patience import PATIENCE
+from tests.web.browser import PHONE, Hands, launch, settle, stop_clock, until
 from tests.web.test_security import png
 
 pytestmark = pytest.mark.slow

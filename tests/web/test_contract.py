@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.server import PATIENCE, Owner, Unlimited, owner_key, take
+from tests.patience import PATIENCE
+from tests.web.server import Owner, Unlimited, owner_key, take
 
-EXAMPLES = 8  # beside the limits of every field, which are always tried
+# Random examples per operation, beside the limits of every field, which are always tried.
+EXAMPLES = [pytest.param(8, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.sweep)]
 PATHS = {
     "owner": ["--exclude-path-regex", "/api/sessions"],  # who leaves is refused everything else
     "judge": ["--include-path-regex", "(questions|vote|undo)"],
@@ -33,15 +35,15 @@ def place(tmp_path_factory):
     server.end()
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("examples", EXAMPLES)
 @pytest.mark.parametrize("who", PATHS)
-def test_every_answer_is_in_the_contract(place, tmp_path, who):
+def test_every_answer_is_in_the_contract(place, tmp_path, who, examples):
     server, tokens = place
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     command = [
         str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(config), "run",
-        f"{server.base}/openapi.json", "-H", f"Authorization: Bearer {tokens[who]}", "--max-examples", str(EXAMPLES),
+        f"{server.base}/openapi.json", "-H", f"Authorization: Bearer {tokens[who]}", "--max-examples", str(examples),
         "--seed", "1", "--generation-database", "none", *PATHS[who],
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE)

@@ -11,7 +11,7 @@ from shortlist.study.sql import Database
 from shortlist.web.dashboard import dashboard, votes_left_range
 from shortlist.web.display import Display
 from shortlist.web.schemas import Dashboard
-from shortlist.web.study_cache import OpenStudy, study_id
+from shortlist.web.service import OpenStudy, study_id
 
 ITEMS = [f"item {i}" for i in range(6)]
 

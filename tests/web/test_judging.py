@@ -45,7 +45,7 @@ def test_a_study_from_creation_to_certificate(owner, server, name):
     assert bounds[0] > bounds[-1]
     lines = owner.http.get(f"/api/studies/{name}/votes.csv").text.splitlines()
     assert len(lines) == 1 + len(told)
-    report = owner.http.get(f"/api/studies/{name}/report.html", timeout=120)
+    report = owner.http.get(f"/api/studies/{name}/report.html")
     assert report.headers["content-security-policy"] == POLICY
     assert "the top 2 of 5" in report.text
 

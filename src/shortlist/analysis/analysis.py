@@ -24,7 +24,7 @@ from shortlist.core.stopping.verdict import Verdict, named
 from shortlist.errors import BadInput
 from shortlist.simulation.run import simulate
 from shortlist.simulation.worlds import Utilities
-from shortlist.study.bound_history import BoundHistory, BoundPoint, is_recorded
+from shortlist.study.state import BoundHistory, BoundPoint, is_recorded
 from shortlist.study.study import Study
 from shortlist.votes.table import VoteTable
 
@@ -99,12 +99,12 @@ class Analysis:
 
     @property
     def is_study(self) -> bool:
-        """Is it about a study, and not a vote file?"""
+        """Whether it is about a study and not about a vote file."""
         return self.sampling is not None
 
     @property
     def counts_pending(self) -> bool:
-        """Does a pending question count as a loss for both items? Otherwise later votes wait for its answer."""
+        """Whether a pending question counts as a loss for both items. Otherwise later votes wait for its answer."""
         return self.stopping.any_order(self.problem)
 
     @cached_property

@@ -117,8 +117,9 @@ def _fits(found: FitTest) -> Check:
     if found.p_value is None:
         return Check(name, "unknown", "Too few pairs have 10 votes or more.")
     test = (
-        f"Chi-square test over {found.pairs:,} pairs: {found.chi_square:.1f} with {found.degrees_of_freedom:,} degrees "
-        f"of freedom, p = {found.p_value:.2g}."
+        f"Chi-square test over {found.pairs:,} pairs: {found.chi_square:.1f} with "
+        f"{found.degrees_of_freedom:,} degree{'' if found.degrees_of_freedom == 1 else 's'} of freedom, "
+        f"p = {found.p_value:.2g}."
     )
     if found.noise is not None and found.noise > 1.2:
         return Check(name, "warning", f"{test} Differences vary {found.noise:.2f} times as much as sigma² predicts.")
@@ -138,7 +139,7 @@ def _no_position_bias(found: PositionBias, judges: Sequence[JudgeAgreement]) -> 
     )
     if found.repeats.other_order is not None:
         flips = percent(found.repeats.other_order)
-        sentence += f" Judges who saw a pair in both orders contradicted themselves in {flips} of cases."
+        sentence += f" Judges who saw a pair in both orders contradicted themselves {flips} of the time."
     biased = [one for one in judges if one.votes >= MANY_VOTES and not _as_expected(one.position_bias)]
     if biased:
         sentence += f" Judges with a position bias: {_most_biased(biased)}."
@@ -167,7 +168,7 @@ def _independent(found: Repeats) -> Check:
         return Check(name, "unknown", "Too few judges saw the same pair twice in the same order.")
     sentence = (
         f"Judges who saw a pair twice in the same order changed their choice in {percent(found.same_order)} of "
-        f"{found.couples:,.0f} couples of votes. Independent votes would differ in about {percent(found.expected)}."
+        f"{found.couples:,.0f} repeats. Independent votes would differ in about {percent(found.expected)}."
     )
     if found.same_order < found.expected / 2:
         advice = "Asking the same judge again adds nothing: draw judges or cases at random."

@@ -31,9 +31,9 @@ def check_baseline(name: str, n: int, delta: float) -> None:
     """Raise BadProblem unless the baseline is proved for this error, and NotInstalled if it cannot be played."""
     if name.startswith("seeks"):
         if not delta < MAX_DELTA:
-            raise BadProblem(f"delta is {delta}; SEEKS is proved for less than {MAX_DELTA}")
+            raise BadProblem(f"delta is {delta}; the guarantee of SEEKS needs a delta below {MAX_DELTA}")
     elif not delta / n <= MAX_SHARE:
-        raise BadProblem(f"delta is {delta}; Borda scores of {n} items need {MAX_SHARE * n:g} or less")
+        raise BadProblem(f"delta is {delta}; for {n} items this method needs {MAX_SHARE * n:g} or less")
     if find_spec("numba") is None:
         raise NotInstalled(f"the baseline {name}", "numba", "bench")
 

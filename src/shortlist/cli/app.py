@@ -104,7 +104,7 @@ def shortlist(
 
 
 def main() -> None:
-    """Run the command. Wrong input ends in exit code 2 and one line on standard error."""
+    """Run the command. Wrong input ends with exit code 2 and one line on standard error."""
     try:
         code = app(prog_name="shortlist", standalone_mode=False)
     except ShortlistError as error:

@@ -24,6 +24,7 @@ from shortlist.cli.options import (
     VOTES,
     K,
     console,
+    load_single_votes,
     load_votes,
     print_items,
     print_json,
@@ -41,7 +42,7 @@ from shortlist.core.sampling.oracle_tracking import OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.verdict import named
-from shortlist.errors import BadProblem, BadVotes
+from shortlist.errors import BadProblem
 from shortlist.simulation import run as simulation
 from shortlist.simulation.run import Simulation
 from shortlist.simulation.worlds import INSTANCES, Recorded, make_instance
@@ -191,9 +192,7 @@ def replay(
     Each question about a pair is answered by one of the recorded votes on it, drawn at random with replacement.
     """
     kind = make_family(family, sigma)
-    table = load_votes(votes, kind, columns, skip_bad)
-    if np.any(table.weight != 1):
-        raise BadVotes(f"{votes} has a weight column; replay needs one row per vote")
+    table = load_single_votes(votes, kind, columns, skip_bad, "replay")
     world = Recorded(table.first, table.second, table.outcome, len(table.items), k, kind, not only_recorded)
     budget = len(table) if max_votes is None else max_votes
     rule = _stopping_rule(method, stopping, lam, scale, None)

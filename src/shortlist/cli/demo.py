@@ -73,4 +73,4 @@ def _print(study: Study) -> None:
     print_verdict(study.verdict)
     say(f"The simulation knows the true answer: this one is {'right' if right else 'wrong'}.")
     print_study_items(study, study.verdict)
-    console().print("\nMost votes went to the items near the cutoff, where they decide something.")
+    console().print("\nMost votes went to the items near the cutoff, where they matter most.")

@@ -1,4 +1,4 @@
-"""The judge of `shortlist run`, from its options."""
+"""The options of `shortlist run` about the judge, and the judge they describe."""
 
 import shutil
 from collections.abc import Sequence
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from shortlist.cli.options import load_votes
+import typer
+
+from shortlist.cli.options import COLUMNS, load_single_votes
 from shortlist.core.families import Family
 from shortlist.errors import BadJudge, NotInstalled
 from shortlist.judges.base import Call, Case, Judge
@@ -15,6 +17,44 @@ from shortlist.judges.endpoint import EndpointJudge, write_prompt
 from shortlist.judges.replay import RecordedJudge
 
 ME = "me"
+JUDGE = "The judge: give one of --judge, --judge-url, --votes"
+
+COMMAND = typer.Option(
+    None,
+    help='Program that judges: it reads a question and prints an answer, both as JSON, such as "python judge.py". '
+    'Or "me" to judge in the terminal.',
+    rich_help_panel=JUDGE,
+)
+KEEP = typer.Option(
+    None,
+    min=1,
+    help="Keep this many copies of the program running, one question per line. Default: start it again for every "
+    "question.",
+    rich_help_panel=JUDGE,
+)
+URL = typer.Option(
+    None,
+    help="Language model that judges: an OpenAI-compatible URL, such as http://localhost:8000/v1.",
+    rich_help_panel=JUDGE,
+)
+MODEL = typer.Option(
+    None, help="Name of the model. Its API key is read from OPENAI_API_KEY and never stored.", rich_help_panel=JUDGE
+)
+PROMPT = typer.Option(
+    None,
+    help="File with the prompt for the model. It contains {first}, {second} and, with cases, {case}.",
+    rich_help_panel=JUDGE,
+)
+TEMPERATURE = typer.Option(None, help="Temperature of the model. Default: that of the server.", rich_help_panel=JUDGE)
+RECORDED = typer.Option(
+    None, help="Vote file that judges: each answer is one of its votes, at random.", rich_help_panel=JUDGE
+)
+RECORDED_MAP = typer.Option(None, "--map", help=COLUMNS, rich_help_panel=JUDGE)
+JUDGE_NAME = typer.Option(
+    None,
+    help="Name of the judge. Known answers of the same judge are reused instead of asked again.",
+    rich_help_panel=JUDGE,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +82,7 @@ class JudgeOptions:
 
     def _check(self) -> None:
         if sum(given is not None for given in (self.command, self.url, self.votes)) != 1:
-            raise BadJudge('who judges? give one of --judge "COMMAND", --judge-url URL --model NAME, --votes FILE')
+            raise BadJudge('give exactly one judge: --judge "COMMAND", --judge-url URL --model NAME, or --votes FILE')
         for option, value, belongs, kind in (
             ("--keep", self.keep, self.command, "--judge"),
             ("--model", self.model, self.url, "--judge-url"),
@@ -70,9 +110,7 @@ class JudgeOptions:
         return judge
 
     def _recorded(self, path: Path, items: Sequence[str], family: Family, seed: int) -> RecordedJudge:
-        table = load_votes(path, family, self.columns, False)
-        if (table.weight != 1).any():
-            raise BadJudge(f"{path} has a weight column; a judge needs one row per vote")
+        table = load_single_votes(path, family, self.columns, False, "a judge")
         sides = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
         rows = zip(*sides, table.outcome.tolist(), strict=True)
         ours = [row for row in rows if row[0] in items and row[1] in items]

@@ -30,7 +30,7 @@ except ImportError:  # Windows
 else:
     HAS_KEYS = True
 
-LEASE = 3600.0  # seconds until a question that somebody walked away from is closed
+LEASE = 3600.0  # seconds after which an unanswered question is closed
 MOST = 2000  # characters of a content that are shown
 ESCAPE_TIME = 0.05  # seconds for the rest of a key that sends several bytes
 HELP = "1 or ←  left is better   2 or →  right is better   t  tie   s  skip   u  undo   q  quit"

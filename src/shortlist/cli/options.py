@@ -16,6 +16,7 @@ from shortlist.core.families import FAMILIES, Family
 from shortlist.core.sampling import SAMPLING_RULES
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.verdict import Verdict
+from shortlist.errors import BadVotes
 from shortlist.votes.formats import read_map
 from shortlist.votes.read import read_votes
 from shortlist.votes.table import VoteTable
@@ -101,6 +102,16 @@ def load_votes(
     return table
 
 
+def load_single_votes(
+    path: Path, family: Family, columns: list[str] | None, skip_bad: bool, reader: str, unit: str | None = None
+) -> VoteTable:
+    """Read a vote file in which every row is one vote. `reader` is who needs that, for the error message."""
+    table = load_votes(path, family, columns, skip_bad, unit)
+    if (table.weight != 1).any():
+        raise BadVotes(f"{path} has a weight column; {reader} needs one row per vote")
+    return table
+
+
 def note(text: str) -> None:
     """One line on standard error."""
     print(f"shortlist: {text}", file=sys.stderr)
@@ -149,8 +160,8 @@ def _missing(verdict: Verdict[str]) -> str:
     if verdict.votes_left is None:
         return "There are too few votes to estimate how many more are needed."
     if verdict.votes_left >= FAR:
-        return "Items at the cutoff are too close to separate. A tolerance would end the search."
-    return f"About {round(verdict.votes_left):,} more votes are needed, if they are well placed."
+        return "The items at the cutoff are too close to separate. Set a tolerance to accept near ties."
+    return "The estimate of votes to go assumes that the next pairs are chosen well."
 
 
 def print_items(
@@ -166,7 +177,7 @@ def print_items(
         figures = f"{ratings[item]:+7.2f}  {votes[item]:>7,.0f}  {chances[item]:>7.1%}"
         row = f"  {item:<{width}}  {figures}  {proved.get(item, '')}".rstrip()
         out.print(row, style="green" if item in verdict.top else None)
-    say("rating: 0 is the average item. chance: of being in the top, an estimate and not a proof.", style="dim")
+    say("rating: 0 is the average item. chance: estimated probability of being in the top, not a proof.", style="dim")
 
 
 def count_of(number: int, word: str) -> str:

@@ -65,7 +65,7 @@ class RunDisplay:
         known, votes = self._examined(now), so_far.verdict.votes
         speed = (votes - self._first) / max(now - self._began, 0.1)
         table.add_row("votes", f"{votes:,}{_left(so_far.verdict.votes_left)}, {speed:,.1f} per second")
-        table.add_row("error bound", f"{known.error_bound:.2g}" if known.error_bound < 1 else "nothing proved yet")
+        table.add_row("error bound", f"{known.error_bound:.2g}" if known.error_bound < 1 else "none yet")
         table.add_row("proved in", Text(_listed(known.certainly_in)))
         table.add_row("proved out", Text(_listed(known.certainly_out)))
         table.add_row("undecided", Text(_listed(known.undecided)))

@@ -48,9 +48,9 @@ def report(
 ) -> None:
     """Write an HTML report on a study or on a vote file.
 
-    It shows the verdict, the ratings, the error bound over time, who beat whom, and checks of the votes. Of the
-    options, -k, --delta, --tolerance, --stopping, --family, --sigma, --map, --unit and --skip-bad are for --votes: a
-    study has its own.
+    It shows the verdict, the ratings, the error bound over time, who beat whom, and checks of the votes. The options
+    -k, --delta, --tolerance, --stopping, --family, --sigma, --map, --unit and --skip-bad need --votes: a study has its
+    own settings.
     """
     if (name is None) == (votes is None):
         raise BadInput("give either the name of a study, or --votes FILE -k K")

@@ -9,12 +9,24 @@ from typing import NoReturn
 
 import typer
 
-from shortlist.cli.judge_options import ME, JudgeOptions, recorded_pairs
+from shortlist.cli.judge_options import (
+    COMMAND,
+    JUDGE_NAME,
+    KEEP,
+    ME,
+    MODEL,
+    PROMPT,
+    RECORDED,
+    RECORDED_MAP,
+    TEMPERATURE,
+    URL,
+    JudgeOptions,
+    recorded_pairs,
+)
 from shortlist.cli.keyboard import judge_in_terminal
 from shortlist.cli.options import (
     ADVANCED,
     CASES,
-    COLUMNS,
     DELTA,
     FAMILY,
     ITEMS,
@@ -27,6 +39,7 @@ from shortlist.cli.options import (
     TOLERANCE,
     K,
     console,
+    count_of,
     print_json,
     say,
 )
@@ -38,11 +51,10 @@ from shortlist.judges.cases import read_cases
 from shortlist.judges.run import run_study
 from shortlist.judges.run_log import StudyRun
 from shortlist.study.create import create_study, load_study
-from shortlist.study.engine import shown
+from shortlist.study.schema import shown
 from shortlist.study.study import Study
 from shortlist.votes.items import read_items
 
-JUDGE = "The judge: give one of --judge, --judge-url, --votes"
 CALLS = "Calls to the judge"
 
 
@@ -53,74 +65,49 @@ class Order(StrEnum):
     both = "both"
 
 
+ORDER = typer.Option(
+    Order.random,
+    help="Show the two items in random order, or ask in both orders and take the mean.",
+    rich_help_panel=CALLS,
+)
+MAX_CALLS = typer.Option(
+    None,
+    min=1,
+    help="Stop after this many calls. Run the same command with a higher limit to continue.",
+    rich_help_panel=CALLS,
+)
+WORKERS = typer.Option(8, min=1, help="Number of questions that are asked at the same time.", rich_help_panel=CALLS)
+RETRIES = typer.Option(3, min=0, help="How often a failed call is tried again.", rich_help_panel=CALLS)
+TIME_LIMIT = typer.Option(300.0, help="Seconds until a call is given up.", rich_help_panel=CALLS)
+SEED = typer.Option(0, help="Random seed: which item is shown first, which case is drawn.", rich_help_panel=ADVANCED)
+
+
 def run(
     items: Path = ITEMS,
     k: int = K,
-    judge: str | None = typer.Option(
-        None,
-        help='Program that judges: it reads a question and prints an answer, both as JSON, such as "python judge.py". '
-        'Or "me" to judge in the terminal.',
-        rich_help_panel=JUDGE,
-    ),
-    keep: int | None = typer.Option(
-        None,
-        min=1,
-        help="Keep this many copies of the program running, one question per line. Default: start it anew "
-        "for every question.",
-        rich_help_panel=JUDGE,
-    ),
-    judge_url: str | None = typer.Option(
-        None,
-        help="Language model that judges: an OpenAI-compatible URL, such as http://localhost:8000/v1.",
-        rich_help_panel=JUDGE,
-    ),
-    model: str | None = typer.Option(
-        None, help="Name of the model. Its API key is read from OPENAI_API_KEY and never stored.", rich_help_panel=JUDGE
-    ),
-    prompt: Path | None = typer.Option(
-        None,
-        help="File with the prompt for the model. It contains {first}, {second} and, with cases, {case}.",
-        rich_help_panel=JUDGE,
-    ),
-    temperature: float | None = typer.Option(
-        None, help="Temperature of the model. Default: that of the server.", rich_help_panel=JUDGE
-    ),
-    votes: Path | None = typer.Option(
-        None, help="Vote file that judges: each answer is one of its votes, at random.", rich_help_panel=JUDGE
-    ),
-    columns: list[str] | None = typer.Option(None, "--map", help=COLUMNS, rich_help_panel=JUDGE),
-    judge_name: str | None = typer.Option(
-        None,
-        help="Name of the judge. Known answers of the same judge are reused instead of asked again.",
-        rich_help_panel=JUDGE,
-    ),
+    judge: str | None = COMMAND,
+    keep: int | None = KEEP,
+    judge_url: str | None = URL,
+    model: str | None = MODEL,
+    prompt: Path | None = PROMPT,
+    temperature: float | None = TEMPERATURE,
+    votes: Path | None = RECORDED,
+    columns: list[str] | None = RECORDED_MAP,
+    judge_name: str | None = JUDGE_NAME,
     cases: Path | None = CASES,
-    order: Order = typer.Option(
-        Order.random,
-        help="Show the two items in random order, or ask in both orders and take the mean.",
-        rich_help_panel=CALLS,
-    ),
+    order: Order = ORDER,
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
     max_votes: int | None = MAX_VOTES,
-    max_calls: int | None = typer.Option(
-        None,
-        min=1,
-        help="Stop after this many calls. Run the same command with a higher limit to continue.",
-        rich_help_panel=CALLS,
-    ),
-    workers: int = typer.Option(
-        8, min=1, help="Number of questions that are asked at the same time.", rich_help_panel=CALLS
-    ),
-    retries: int = typer.Option(3, min=0, help="How often a failed call is tried again.", rich_help_panel=CALLS),
-    time_limit: float = typer.Option(300.0, help="Seconds until a call is given up.", rich_help_panel=CALLS),
+    max_calls: int | None = MAX_CALLS,
+    workers: int = WORKERS,
+    retries: int = RETRIES,
+    time_limit: float = TIME_LIMIT,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
     family: str = FAMILY,
     sigma: float = SIGMA,
-    seed: int = typer.Option(
-        0, help="Random seed: which item is shown first, which case is drawn.", rich_help_panel=ADVANCED
-    ),
+    seed: int = SEED,
     name: str | None = typer.Option(None, help="Name of the study. Default: the name of the file of items."),
     storage: str = STORAGE,
     as_json: bool = JSON,
@@ -152,7 +139,7 @@ def run(
                 retries=retries, time_limit=time_limit, max_calls=max_calls, progress=display.show, warn=display.warn,
             )  # fmt: skip
         except JudgeFailed as failure:
-            saved = f"all {study.verdict.votes:,} votes are saved; run the same command again to resume"
+            saved = f"{count_of(study.verdict.votes, 'vote')} saved; run the same command again to resume"
             raise JudgeFailed(f"{failure}; {saved}") from None
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
@@ -175,7 +162,7 @@ def _warn_of_others(study: Study, judge: str, display: RunDisplay) -> None:
 
 
 def _leave(study: Study) -> NoReturn:
-    print(f"stopped; all {study.verdict.votes:,} votes are saved. To resume:", file=sys.stderr)
+    print(f"stopped; {count_of(study.verdict.votes, 'vote')} saved. To resume:", file=sys.stderr)
     print(f"  {shlex.join(['shortlist', *sys.argv[1:]])}", file=sys.stderr)
     sys.exit(130)
 

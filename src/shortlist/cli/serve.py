@@ -6,7 +6,8 @@ import typer
 
 from shortlist.cli.options import STORAGE, console
 from shortlist.errors import BadProblem
-from shortlist.web import serve as web
+from shortlist.study.schema import shown
+from shortlist.web import app as web
 from shortlist.web.service import Settings
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -39,7 +40,7 @@ def serve(
         return out.print(web.owner_link(storage, base))
     web.check_address(host, port)
     link = web.first_link(storage, base)
-    out.print(f"shortlist runs on {base}, with studies in {web.shown(storage)}. Press Ctrl-C to stop it.")
+    out.print(f"shortlist runs on {base}, with studies in {shown(storage)}. Press Ctrl-C to stop it.")
     if link is not None:
         out.print(f"\n  Open this link once to sign in as the owner:\n  {link}\n")
     else:

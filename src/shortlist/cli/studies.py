@@ -21,11 +21,12 @@ from shortlist.cli.options import (
     STOPPING,
     STORAGE,
     TOLERANCE,
+    UNIT,
     VOTES,
     K,
     console,
     count_of,
-    load_votes,
+    load_single_votes,
     print_items,
     print_json,
     print_verdict,
@@ -76,7 +77,7 @@ def create(
 
 @contextmanager
 def plain_name_errors() -> Iterator[None]:
-    """Say in terms of the command line that the name of a study is taken."""
+    """Report a name that is taken in terms of the command line."""
     try:
         yield
     except StudyExists as taken:
@@ -185,6 +186,7 @@ def import_votes(
     name: str = NAME,
     votes: Path = VOTES,
     columns: list[str] | None = MAP,
+    unit: str | None = UNIT,
     skip_bad: bool = SKIP_BAD,
     storage: str = STORAGE,
     as_json: bool = JSON,
@@ -192,16 +194,15 @@ def import_votes(
     """Add votes from a file to a study.
 
     The guarantee needs all votes on each pair, in the order in which they were cast: do not select them by outcome, and
-    do not sort them.
+    do not sort them. Rows that were imported before are left out, so a file that has grown can be imported again.
     """
     study = load_study(name, storage)
-    family = study.problem.family
-    table = load_votes(votes, family, columns, skip_bad)
-    if (table.weight != 1).any():
-        raise BadVotes(f"{votes} has a weight column; a study needs one row per vote")
+    table = load_single_votes(votes, study.problem.family, columns, skip_bad, "a study", unit)
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
     with working(f"Adding {len(table):,} votes"):
-        study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)
+        study.import_votes(
+            first, second, table.outcome.tolist(), table.judge or (), votes.name, table.unit or (), table.id or ()
+        )
     show_study(study, as_json)
 
 
@@ -231,7 +232,7 @@ def export(
     if counts["voided"]:
         say(f"{count_of(counts['voided'], 'vote')} of voided judges left out.", "")
     if counts["undone"] or counts["voided"]:
-        say("What certify proves from this file holds only if they were not withdrawn because of their outcome.", "")
+        say("A proof from this file is valid only if no vote was withdrawn because of its outcome.", "")
 
 
 storage = typer.Typer(

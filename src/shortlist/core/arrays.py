@@ -37,7 +37,7 @@ def fit(
 ) -> Floats:
     """The maximum-likelihood utilities on {sum zero, |theta| <= bound}; an item that never lost sits on the bound.
 
-    A row of weight w stands for w votes of that mean outcome. `sigma` is the Gaussian family's noise.
+    A row of weight w counts as w votes with that mean outcome. `sigma` is the noise of the Gaussian family.
     """
     model = make_family(family, sigma)
     tally = tally_votes(model, first, second, outcome, weight, n)
@@ -62,7 +62,7 @@ def certify(
     tolerance: float = 0.0,
     unit: Sequence[Hashable] | None = None,
 ) -> Verdict[int]:
-    """What these votes, in this order, prove about the top k.
+    """The verdict on these votes, in this order: what they prove about the top k.
 
     A row of weight w and mean outcome y counts as y w wins and (1-y) w losses. stopping="glr" also fills `statistic`
     (min Z) and `threshold` (beta).
@@ -96,7 +96,7 @@ def chances(
     sigma: float = 1.0,
     scale: float = 1.5,
 ) -> Floats:
-    """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
+    """Each item's probability of being in the top k under a N(0, scale^2) prior: an estimate, not a proof."""
     model = make_family(family, sigma)
     tally = tally_votes(model, first, second, outcome, weight, n)
     with one_thread():

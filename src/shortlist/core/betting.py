@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.pairs import Flags, Floats, Ints, every, node_sums, pair_ends, pair_numbers
+from shortlist.core.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
 from shortlist.core.problem import Problem
 from shortlist.core.ridge import Belief, nothing_known, refine
 from shortlist.core.tally import Block, evolve
@@ -23,6 +23,7 @@ from shortlist.core.tally import Block, evolve
 REFRESH = 0.01  # form a new belief when the votes grew by this share
 PRIOR_VOTES = 150.0  # what other pairs say about a pair counts as so many votes of its own
 CASH = 0.1  # the share of an account that is never bet and cannot be lost
+BETS_SHARE, OWN_SHARE, GRID_SHARE = 0.5, 0.25, 0.25  # of the stake, once votes are imported; see `Ledger.share`
 LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
 WEIGHT, SUM, AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, AHEAD_EPS, BEHIND_EPS = range(8)  # columns of the table
 
@@ -39,11 +40,33 @@ class Accounts(NamedTuple):
         return node_sums(self.target, np.maximum(-self.wealth, 0.0), n)
 
 
+class Imports(NamedTuple):
+    """Sums over imported votes by pair, seen from the pair's lower item: what their bets won, as columns of the table,
+    and the log wealth of the grid: ahead, behind, and the same with a tolerance if there is one."""
+
+    pairs: Ints
+    bets: Floats
+    grid: Floats
+
+    def add(self, other: "Imports") -> "Imports":
+        pairs = np.union1d(self.pairs, other.pairs)
+        sums = [np.zeros((len(pairs), part.shape[1])) for part in (other.bets, other.grid)]
+        for one in (self, other):
+            places = pairs.searchsorted(one.pairs)
+            sums[0][places] += one.bets
+            sums[1][places] += one.grid
+        return Imports(pairs, *sums)
+
+
 @dataclass(frozen=True)
 class Ledger:
     """A value. `pairs` is sorted; the table has a row for each, seen from the pair's lower item.
 
     An account that was once enough by itself, at the problem's delta, is marked as proved and needs no more votes.
+
+    `share` of the stake is on the accounts of the table. It is all of it until votes are imported; then half is on
+    accounts with the bets on imported votes, a quarter on accounts without them, which take over if imported votes look
+    sorted, and a quarter on the grid.
     """
 
     problem: Problem
@@ -53,14 +76,21 @@ class Ledger:
     belief: Belief
     votes: float
     believed: float  # votes when the belief was formed
+    share: float = 1.0
+    imports: Imports | None = None
 
-    @property
+    @cached_property
     def flipped(self) -> bool:
         return 2 * self.problem.k > self.problem.n
 
-    @property
+    @cached_property
     def k(self) -> int:
         return min(self.problem.k, self.problem.n - self.problem.k)
+
+    @cached_property
+    def enough(self) -> float:
+        """The level at the problem's delta."""
+        return self.level(self.problem.delta)
 
     @property
     def theta(self) -> Floats:
@@ -74,7 +104,7 @@ class Ledger:
 
     def level(self, delta: float) -> float:
         """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance."""
-        return math.log((2 * self.problem.n if self.problem.tolerance else self.k) / delta)
+        return math.log((2 * self.problem.n if self.problem.tolerance else self.k) / (delta * self.share))
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints]:
@@ -99,7 +129,7 @@ class Ledger:
 
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
-        slots, known = self._find(pair_numbers(self.problem.n, first, second))
+        slots, known = self._find(first, second)
         if not len(self.pairs):
             return np.zeros((*slots.shape, self.table.shape[1]))
         return (self.table.take(slots, axis=0, mode="clip").T * known.T).T
@@ -118,10 +148,10 @@ class Ledger:
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
         family, belief = self.problem.family, self.belief
+        side, rows = 1.0 - 2.0 * (first > second), self.look_up(first, second)
         eta = belief.theta[first] - belief.theta[second]
         if damped:
             eta = family.damp(eta, belief.spread(first, second))
-        side, rows = _side(first > second), self.look_up(first, second)
         mean = (rows[..., SUM] + PRIOR_VOTES * family.mean(side * eta)) / (rows[..., WEIGHT] + PRIOR_VOTES)
         return side * family.natural(mean)
 
@@ -136,8 +166,9 @@ class Ledger:
 
     def add(self, block: Block, pending: Block | None = None) -> "Ledger":
         """After more votes, with the bets placed when they were asked; `pending` are questions not answered yet."""
-        ledger, slots = self._with_rows(block, self._rows(block), block.votes)
-        ledger = ledger._mark(slots, block, pending)
+        ledger, slots = self._with_rows(block, self._rows(block), float(block.counts.sum()))
+        if (ledger.table[slots, AHEAD : BEHIND + 1] >= self.enough).any():  # almost never
+            ledger = ledger._mark(slots, block, pending)
         return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
 
     def withdraw(self, block: Block) -> "Ledger":
@@ -152,6 +183,64 @@ class Ledger:
         table[np.isin(low, touched), PROVED_BEHIND] = 0.0
         return replace(ledger, table=table)
 
+    def inform(self, block: Block) -> "Ledger":
+        """After votes that count for the belief and not yet for the accounts."""
+        none = np.zeros(len(block.first))
+        ledger, _ = self._with_rows(block, self._rows(block._replace(bets=none, weights=none)), block.votes)
+        return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
+
+    def add_import(
+        self, votes: Block, grid: Floats, grid_level: float, is_sorted: bool, pending: Block | None = None
+    ) -> "Ledger":
+        """After imported votes, all at once: nothing is marked in the middle of an import. `grid` has what the grid won
+        on each of their pairs, in order of pair number; sorted votes end the part of the stake that bets on imports."""
+        numbers = pair_numbers(self.problem.n, votes.first, votes.second)
+        pairs, slots = np.unique(numbers, return_inverse=True)
+        rows = self._rows(votes)
+        if is_sorted or self.share == OWN_SHARE:
+            rows[:, AHEAD:] = 0.0
+        bets = np.zeros((len(pairs), rows.shape[1]))
+        np.add.at(bets, slots, rows)
+        bets[:, :AHEAD] = 0.0
+        new = Imports(pairs, bets, grid)
+        ledger, places = replace(self, share=min(self.share, BETS_SHARE))._with_rows(votes, rows, votes.votes)
+        ledger = replace(ledger, imports=new if self.imports is None else self.imports.add(new))
+        if is_sorted:
+            ledger = ledger._without_import_bets()
+        return ledger._mark(places, votes, pending)._mark_grid(grid_level).refresh()
+
+    def _without_import_bets(self) -> "Ledger":
+        """With the accounts that do not bet on imported votes, on which a quarter of the stake was from the start."""
+        assert self.imports is not None
+        first, second = pair_ends(self.problem.n, self.imports.pairs)
+        block = Block(first, second, np.zeros(len(first)), np.zeros(len(first)))
+        ledger, _ = self._with_rows(block, -self.imports.bets, 0.0)
+        return replace(ledger, share=OWN_SHARE, imports=self.imports._replace(bets=np.zeros_like(self.imports.bets)))
+
+    def _mark_grid(self, level: float) -> "Ledger":
+        """With a mark on plain accounts of the grid that are enough by themselves."""
+        assert self.imports is not None
+        table, places = self.table.copy(), self.pairs.searchsorted(self.imports.pairs)
+        for side, mark in enumerate((PROVED_AHEAD, PROVED_BEHIND)):
+            table[places, mark] = np.maximum(table[places, mark], self.imports.grid[:, side] >= level)
+        return replace(self, table=table)
+
+    def forget_grid(self, block: Block) -> "Ledger":
+        """After imported votes were withdrawn: the grid no longer supports anything on their pairs."""
+        assert self.imports is not None
+        touched = np.isin(self.imports.pairs, pair_numbers(self.problem.n, block.first, block.second))
+        grid = np.where(touched[:, None], np.minimum(self.imports.grid, 0.0), self.imports.grid)
+        return replace(self, imports=self.imports._replace(grid=grid))
+
+    def grids(self) -> list[Accounts]:
+        """The accounts of the grid on imported votes: plain, and tolerant if there is a tolerance."""
+        if self.imports is None:
+            return []
+        low, high = pair_ends(self.problem.n, self.imports.pairs)
+        source, target = np.concatenate([low, high]), np.concatenate([high, low])
+        kinds = range(0, self.imports.grid.shape[1], 2)
+        return [Accounts(source, target, self.imports.grid[:, kind : kind + 2].T.ravel()) for kind in kinds]
+
     def doubting(self, pending: Block) -> "Ledger":
         """As if both sides lost every pending question: what is proved then holds however they are answered."""
         family = self.problem.family  # its votes are not measured: a difference can be lost by any amount
@@ -163,7 +252,7 @@ class Ledger:
     def tolerating(self, tolerance: float) -> "Ledger":
         """As if this tolerance had just been set: nothing is bet on it yet."""
         table = np.pad(self.table[:, :PROVED_AHEAD], ((0, 0), (0, 4)))
-        return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table)
+        return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table, imports=None)
 
     def refresh(self) -> "Ledger":
         """With a belief from all votes so far."""
@@ -176,11 +265,11 @@ class Ledger:
         family, bets = self.problem.family, block.bets
         assert bets is not None, "bets are placed when a question is asked, before its outcome is known"
         turned = (block.first > block.second) != self.flipped
-        bet, other = _side(turned) * bets, family.flip(block.outcome)
-        outcome = _pick(turned, other, block.outcome)
+        bet, other = bets * (1.0 - 2.0 * turned), family.flip(block.outcome)
+        outcome, seen_by_bettor = _pick(turned, other, block.outcome), _pick(bets > 0, block.outcome, other)
         rows = np.zeros((*bet.shape, self.table.shape[1]))
         rows[..., WEIGHT], rows[..., SUM] = family.decisive(outcome)
-        gain = family.log_factor(np.abs(bet), 0.0, _pick(bets > 0, block.outcome, other))
+        gain = family.log_factor(np.abs(bet), 0.0, seen_by_bettor)
         rows[..., AHEAD] = gain * (bet > 0)  # only the side that is believed better bets
         rows[..., BEHIND] = gain - rows[..., AHEAD]
         if self.problem.tolerance:
@@ -193,29 +282,33 @@ class Ledger:
 
     def _with_rows(self, block: Block, rows: Floats, votes: float) -> tuple["Ledger", Ints]:
         """With the rows added to their pairs, and where those are in the table."""
-        ledger, slots = self._with_pairs(pair_numbers(self.problem.n, block.first, block.second))
+        slots, known = self._find(block.first, block.second)
+        ledger = self if known.all() else self._with_pairs(block.first, block.second)
+        if ledger is not self:
+            slots, _ = ledger._find(block.first, block.second)
         touched = np.unique(slots) if slots.ndim else slots
+        low, high = (ends[touched] for ends in ledger.ends)
         table, inflow = ledger.table.copy(), self.inflow.copy()
         before = _with_cash(table[touched, AHEAD : BEHIND + 1])
-        _pile(table, slots, rows)
+        if slots.ndim:
+            np.add.at(table, slots, rows)
+        else:
+            table[slots] += rows
         change = _with_cash(table[touched, AHEAD : BEHIND + 1]) - before
-        low, high = ledger.ends
-        _pile(inflow, high[touched], change[..., 0])
-        _pile(inflow, low[touched], change[..., 1])
+        np.add.at(inflow, high, change[..., 0])
+        np.add.at(inflow, low, change[..., 1])
         return evolve(ledger, table=table, inflow=inflow, votes=self.votes + votes), slots
 
-    def _with_pairs(self, numbers: Ints) -> tuple["Ledger", Ints]:
-        """With a row for each of these pairs, and where those are."""
-        slots, known = self._find(numbers)
-        if every(known):
-            return self, slots
-        pairs = np.union1d(self.pairs, numbers)
+    def _with_pairs(self, first: Ints, second: Ints) -> "Ledger":
+        """With a row for each of these pairs."""
+        pairs = np.union1d(self.pairs, pair_numbers(self.problem.n, first, second))
         table = np.zeros((len(pairs), self.table.shape[1]))
         table[pairs.searchsorted(self.pairs)] = self.table
-        return replace(self, pairs=pairs, table=table), pairs.searchsorted(numbers)
+        return replace(self, pairs=pairs, table=table)
 
-    def _find(self, numbers: Ints) -> tuple[Ints, Flags]:
+    def _find(self, first: Ints, second: Ints) -> tuple[Ints, Flags]:
         """Where pairs are in the table, or would be, and which of them are there."""
+        numbers = pair_numbers(self.problem.n, first, second)
         slots = self.pairs.searchsorted(numbers)
         if not len(self.pairs):
             return slots, np.zeros(slots.shape, dtype=np.bool_)
@@ -223,10 +316,7 @@ class Ledger:
 
     def _mark(self, slots: Ints, block: Block, pending: Block | None) -> "Ledger":
         """With a mark on accounts of the block's pairs that are now enough by themselves, whatever is pending."""
-        enough = self.level(self.problem.delta)
-        if every((self.table[slots, AHEAD] < enough) & (self.table[slots, BEHIND] < enough)):
-            return self  # almost always
-        rows = self.table[slots, AHEAD : PROVED_BEHIND + 1]
+        enough, rows = self.enough, self.table[slots, AHEAD : PROVED_BEHIND + 1]
         if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
             return self
         sure = self if pending is None else self.doubting(pending)
@@ -254,23 +344,9 @@ def in_parts(size: int, known: float = 0.0, starts: Ints | None = None) -> Itera
         begin = end
 
 
-def _pile(values: Floats, places: Ints, more: Floats) -> None:
-    """Add to the values at these places, to each as often as it is named."""
-    if places.ndim:
-        np.add.at(values, places, more)
-    else:
-        values[places] += more
-
-
 def _pick(which: Flags, yes: Floats, no: Floats) -> Floats:
     """np.where, and quick for a single choice."""
     return np.where(which, yes, no) if isinstance(which, np.ndarray) else yes if which else no
-
-
-def _side(turned: Any) -> Floats:
-    """-1 where a pair is seen from its other item, else 1."""
-    side: Floats = 1.0 - 2.0 * turned
-    return side
 
 
 def _with_cash(bet: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Draws that can be repeated: the same words give the same number. Nothing here remembers what was drawn before."""
+"""Reproducible random draws: the same words give the same number. No state is kept between draws."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ Thing = TypeVar("Thing")
 
 
 class Draws(NamedTuple):
-    """The randomness of one round, known by a few numbers."""
+    """The randomness of one round, identified by a few numbers."""
 
     words: tuple[int, ...]
 
     def share(self) -> float:
-        """One number in [0, 1), much sooner than a generator is made."""
+        """One number in [0, 1); much faster than creating a generator."""
         return draw_number(1 << 53, *self.words) / (1 << 53)
 
     def generator(self) -> np.random.Generator:
@@ -24,19 +24,18 @@ class Draws(NamedTuple):
 
 
 def digest(*words: object) -> str:
-    """Twelve letters that stand for these words."""
-    return hashlib.blake2b(_written(words), digest_size=6).hexdigest()
+    """A digest of these words, twelve characters long."""
+    text = repr(tuple(map(str, words)))
+    return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
 
 
 def draw_number(below: int, *words: object) -> int:
     """A number from 0 to below - 1, all equally likely over the words."""
-    return int.from_bytes(hashlib.blake2b(_written(words), digest_size=16).digest(), "big") % below
+    text = repr(tuple(map(str, words)))
+    drawn = hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).digest()
+    return int.from_bytes(drawn, "big") % below
 
 
 def draw_case(seed: int, question: int, cases: Sequence[Thing]) -> Thing:
     """The case of a question: a fair draw with replacement, the same whenever this is called again."""
     return cases[draw_number(len(cases), "case", seed, question)]
-
-
-def _written(words: tuple[object, ...]) -> bytes:
-    return repr(tuple(map(str, words))).encode("utf-8", "backslashreplace")

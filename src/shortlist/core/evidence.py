@@ -1,4 +1,4 @@
-"""What the votes say so far: what sampling rules and stopping rules read."""
+"""The votes so far and the estimates from them: the input of sampling rules and stopping rules."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,11 +33,11 @@ class Evidence(NamedTuple):
 
     @property
     def theta(self) -> Floats:
-        """The best estimate there is, to put items in order with."""
+        """The best available estimate, used to order the items."""
         return self.kept_ledger.theta if self.mle is None else self.mle
 
     def place_bets(self, votes: Block) -> Block:
-        """These votes with the bets that stand on them now; 0 where nobody bets."""
+        """These votes with the current bets; 0 without a ledger."""
         return votes._replace(bets=np.zeros(len(votes.first))) if self.ledger is None else self.ledger.place_bets(votes)
 
     def add(self, problem: Problem, vote: Vote, pending: Block | None = None) -> "Evidence":
@@ -50,12 +50,14 @@ class Evidence(NamedTuple):
         ledger = None if self.ledger is None else self.ledger.add(votes, pending)
         return Evidence(self.tally.add_block(problem.family, votes), self.mle, ledger)
 
-    def withdraw(self, problem: Problem, votes: Sequence[Vote]) -> "Evidence":
-        """Without votes that were taken back, as `Ledger.withdraw` does it; the estimate is still the old one."""
+    def withdraw(self, problem: Problem, votes: Sequence[Vote], imported: Sequence[Vote] = ()) -> "Evidence":
+        """Without votes that were withdrawn, as in `Ledger.withdraw`; the estimate is still the old one. `imported` are
+        those of them that were imported."""
         tally = self.tally
         for vote in votes:
             tally = tally.add(problem.family, vote, -1.0)
-        return Evidence(tally, self.mle, self.kept_ledger.withdraw(as_block(votes)))
+        ledger = self.kept_ledger.withdraw(as_block(votes))
+        return Evidence(tally, self.mle, ledger.forget_grid(as_block(imported)) if imported else ledger)
 
     def estimate(self, problem: Problem) -> "Evidence":
         """With the maximum-likelihood estimate of all its votes, if that is kept."""
@@ -68,8 +70,3 @@ def no_evidence(problem: Problem, wants: frozenset[str]) -> Evidence:
     """Before the first vote; `wants` names which of `mle` and `ledger` are kept."""
     mle = np.zeros(problem.n) if "mle" in wants else None
     return Evidence(empty_tally(problem.n), mle, empty_ledger(problem) if "ledger" in wants else None)
-
-
-def pending_questions(votes: Sequence[Vote]) -> Block | None:
-    """Questions that are asked and not answered, whose outcomes mean nothing; None if there are none."""
-    return as_block(votes) if votes else None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from shortlist.core.pairs import Floats, every
+from shortlist.core.pairs import Floats
 from shortlist.errors import BadFamily, BadOutcome
 
 Number = TypeVar("Number", float, Floats)
@@ -50,7 +50,7 @@ class Family(Protocol):
 
     @property
     def is_measured(self) -> bool:
-        """Is a vote a measured difference? Else the first item wins or loses, or something in between."""
+        """Whether a vote is a measured difference. Otherwise it is a win, a loss, or a grade between."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class Family(Protocol):
         ...
 
     def margin(self, tolerance: float) -> float:
-        """The difference of utilities that a tolerance stands for."""
+        """The difference of utilities that corresponds to a tolerance."""
         ...
 
     def draw(self, rng: np.random.Generator, mean: Floats, counts: Floats) -> Floats:
@@ -162,7 +162,7 @@ class BradleyTerry:
 
     def check(self, outcome: Floats) -> None:
         fine = (outcome >= 0.0) & (outcome <= 1.0)  # False for NaN
-        if not every(fine):
+        if not fine.all():
             bad = outcome[~fine].flat[0]
             raise BadOutcome(
                 f"outcome {bad} is not in [0, 1]; give 1 (first wins), 0 (second wins), 0.5 (tie) or a grade between"
@@ -249,8 +249,8 @@ class Gaussian:
 
     def check(self, outcome: Floats) -> None:
         fine = np.abs(outcome) <= MAX_DIFFERENCE * self.sigma  # False for NaN
-        if not every(fine):
-            raise BadOutcome(f"outcome {outcome[~fine].flat[0]} is not a sensible number; give the measured difference")
+        if not fine.all():
+            raise BadOutcome(f"outcome {outcome[~fine].flat[0]} is not a finite number in range; give the difference")
 
     def margin(self, tolerance: float) -> float:
         return tolerance
@@ -284,7 +284,7 @@ FAMILIES: dict[str, Callable[[float], Family]] = {
 
 
 def make_family(family: Any, sigma: float = 1.0) -> Family:
-    """A family by its name; a family itself passes through."""
+    """The family of this name; a family passes through."""
     if hasattr(family, "log_partition"):
         given: Family = family
         return given

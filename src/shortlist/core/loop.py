@@ -5,9 +5,10 @@ same state and the same next question. No input or output, no clock, no hidden r
 state, such as an undo, is in `revisions`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from shortlist.core.problem import Problem
 from shortlist.core.sampling.base import SamplingMemory, SamplingRule
 from shortlist.core.stopping.base import StoppingMemory, StoppingRule
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.core.tally import Block, Tally, Vote, one_vote
+from shortlist.core.tally import Block, Tally, Vote, evolve
 from shortlist.errors import NothingToAsk
 
 PATIENCE = 200  # questions to try for a judge who must not see some pairs
@@ -59,33 +60,33 @@ def ask(state: State, pending: Sequence[int] = (), avoid: frozenset[int] = froze
     """The pair to show next. `pending` are the pairs shown and not answered yet, `avoid` those not to show."""
     waiting = np.asarray(pending, dtype=np.int64)
     for attempt in range(PATIENCE if avoid else 1):
-        draws = _ask_draws(state, len(pending), attempt)
+        draws = Draws((state.seed, round(state.evidence.tally.votes) + len(pending), attempt + 1))
         pair = int(state.sampling.questions(state.sampling_memory, state.evidence, waiting, 1, draws)[0][0])
         if pair not in avoid:
             return pair
         waiting = np.append(waiting, np.full(2 ** min(attempt, 14), pair))  # as if pending more and more often
-    raise NothingToAsk(f"{PATIENCE} tries found no question that this judge may be shown; ask another judge, or later")
+    raise NothingToAsk(f"{PATIENCE} tries found no question that this judge may see; ask another judge, or later")
 
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:
     """The pairs the next `size` questions go to, and how many each: for simulations that learn in blocks."""
-    nothing, draws = np.empty(0, dtype=np.int64), _ask_draws(state, 0, 0)
+    nothing, draws = np.empty(0, dtype=np.int64), Draws((state.seed, round(state.evidence.tally.votes), 1))
     return state.sampling.questions(state.sampling_memory, state.evidence, nothing, size, draws)
 
 
 def bet(state: State, first: int, second: int) -> float:
-    """What is bet on the next vote on a pair; to be fixed when it is asked. 0 if nobody bets."""
+    """What is bet on the next vote on a pair; to be fixed when it is asked. 0 without a ledger of bets."""
     if state.evidence.ledger is None:
         return 0.0
-    asked = one_vote(Vote(first, second, 0.0))
-    return float(state.evidence.ledger.bets(asked.first, asked.second))
+    pair: Any = first, second  # plain numbers, as in `one_vote`
+    return float(state.evidence.ledger.bets(*pair))
 
 
 def tell(state: State, vote: Vote, pending: Block | None = None) -> State:
     """The state after one more vote. Once a verdict is reached, later votes do not change it."""
     if state.verdict.done:
         return state
-    return _round(state, state.evidence.add(state.problem, vote, pending), 1, pending)
+    return next_round(state, state.evidence.add(state.problem, vote, pending), 1, pending)
 
 
 def tell_block(state: State, votes: Block, pending: Block | None = None) -> State:
@@ -93,23 +94,23 @@ def tell_block(state: State, votes: Block, pending: Block | None = None) -> Stat
     if state.verdict.done:
         return state
     evidence = state.evidence.add_block(state.problem, state.evidence.place_bets(votes), pending)
-    return _round(state, evidence, round(votes.votes), pending)
+    return next_round(state, evidence, round(votes.votes), pending)
 
 
-def _round(state: State, evidence: Evidence, rounds: int, pending: Block | None) -> State:
+def next_round(state: State, evidence: Evidence, rounds: int, pending: Block | None) -> State:
     """evidence -> estimate -> stop? -> learn."""
-    state = state._replace(evidence=evidence.estimate(state.problem))
+    state = state._replace(evidence=evidence if evidence.mle is None else evidence.estimate(state.problem))
     votes = round(evidence.tally.votes)
-    if votes >= state.checked * (1 + state.stopping.every) or _used_up(state.problem, votes):
+    if votes >= min(state.checked * (1 + state.stopping.every), state.problem.max_votes or math.inf):
         state = check_stop(state, pending)
     return state if state.verdict.done else learn(state, rounds)
 
 
 def check_stop(state: State, pending: Block | None = None) -> State:
     """The state with the stopping rule's verdict on its votes; a budget that is used up ends a study too."""
-    problem, stopping, votes = state.problem, state.stopping, round(state.tally.votes)
+    problem, stopping, votes = state.problem, state.stopping, round(state.evidence.tally.votes)
     memory, verdict = stopping.check(state.stopping_memory, problem, state.evidence, pending)
-    if not verdict.done and _used_up(problem, votes):
+    if not verdict.done and votes >= (problem.max_votes or math.inf):
         verdict = stopping.examine(memory, problem, state.evidence, pending)
         verdict = replace(verdict, done=True, reason=verdict.reason or "budget", votes_left=None)
     elif not verdict.done:
@@ -119,28 +120,21 @@ def check_stop(state: State, pending: Block | None = None) -> State:
 
 def learn(state: State, rounds: int, *place: int) -> State:
     """The state after the sampling rule learned from its evidence; `place` gives other draws to repeated rounds."""
-    draws = Draws((state.seed, round(state.tally.votes), *place))
+    draws = Draws((state.seed, round(state.evidence.tally.votes), *place))
     memory = state.sampling.learn(state.sampling_memory, state.problem, state.evidence, rounds, draws)
     return state if memory is state.sampling_memory else state._replace(sampling_memory=memory)
 
 
 def examine(state: State, pending: Block | None = None) -> Verdict[int]:
-    """All that can be said now, for a person who looks; `check_stop` computes only what stopping needs."""
+    """The full verdict, for people; `check_stop` computes only what stopping needs."""
     if state.verdict.done:
         return state.verdict
     verdict = state.stopping.examine(state.stopping_memory, state.problem, state.evidence, pending)
     return verdict if verdict.done else _with_forecast(state, verdict)
 
 
-def _used_up(problem: Problem, votes: int) -> bool:
-    return problem.max_votes is not None and votes >= problem.max_votes
-
-
 def _with_forecast(state: State, verdict: Verdict[int]) -> Verdict[int]:
     """With the votes so far, and the sampling rule's estimate of the votes to go if it has one."""
     left = state.sampling.votes_left(state.sampling_memory, state.evidence)
-    return verdict.after(round(state.tally.votes), verdict.votes_left if left is None else left)
-
-
-def _ask_draws(state: State, pending: int, attempt: int) -> Draws:
-    return Draws((state.seed, round(state.tally.votes) + pending, attempt + 1))
+    votes_left = verdict.votes_left if left is None else left
+    return evolve(verdict, votes=round(state.evidence.tally.votes), votes_left=votes_left)

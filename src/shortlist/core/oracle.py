@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from shortlist.core.arguments import real, whole
 from shortlist.core.estimate import Tie, reverse, screen
 from shortlist.core.families import Family, make_family
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import TINY_GAP, Floats, Ints, all_pairs, boundary, n_pairs
+from shortlist.core.problem import real, whole
 from shortlist.core.tally import expected_tally
 from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
 
@@ -97,7 +97,7 @@ def _make_game(utilities: ArrayLike, k: int, family: Family, bound: float | None
     if theta.ndim != 1 or len(theta) < 2 or not np.all(np.isfinite(theta)):
         raise BadProblem("utilities must be a flat list of at least two finite numbers")
     if whole("k", k, 1) >= len(theta):
-        raise BadProblem(f"k is {k}; of {len(theta)} items the wanted number must lie in 1..{len(theta) - 1}")
+        raise BadProblem(f"k is {k}; with {len(theta)} items it must be from 1 to {len(theta) - 1}")
     theta -= theta.mean()
     ranked = np.sort(theta)[::-1]
     if ranked[k - 1] - ranked[k] < TINY_GAP:
@@ -117,7 +117,7 @@ def _start_design(game: "_Game", start: Floats | None) -> Floats:
         return np.full(size, 1.0 / size)
     start = np.asarray(start, dtype=np.float64)
     if start.shape != (size,) or not np.all(start >= 0.0) or not 0.0 < start.sum() < math.inf:
-        raise BadProblem(f"start must hold {size} weights, one per pair, none negative and not all zero")
+        raise BadProblem(f"start must have {size} weights, one per pair, none negative and not all zero")
     return np.asarray(start / start.sum(), dtype=np.float64)
 
 

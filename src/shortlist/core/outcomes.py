@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shortlist.core.arguments import shown
 from shortlist.core.families import Family
 from shortlist.core.pairs import Floats
+from shortlist.core.problem import shown
 from shortlist.errors import BadOutcome, UnknownItem
 
 TIE = "tie"
@@ -31,8 +31,16 @@ def outcome_of(answer: Any, first: str, second: str, family: Family) -> float:
     return outcome_of_share(share_of(answer, first, second, meaning), family)
 
 
-def outcome_of_winner(winner: Any, first: str, second: str, family: Family) -> float:
-    """The outcome when the item of that name wins. Raises UnknownItem if it is neither of the two."""
+def outcome_told(outcome: Any, winner: Any, first: str, second: str, family: Family) -> float:
+    """The outcome of an answer that is given either as an outcome or as the name of the winner."""
+    if (outcome is None) == (winner is None):
+        raise BadOutcome("give exactly one of outcome and winner=")
+    if winner is None and not isinstance(outcome, str):
+        return outcome_of_number(outcome, family)
+    if winner is None and outcome != TIE:
+        raise BadOutcome(f"outcome {shown(outcome)} is not a number; for a name use winner=, for a tie 'tie'")
+    if winner is None:
+        return outcome_of_share(SHARES[TIE], family)
     if not isinstance(winner, str):
         raise UnknownItem(winner)
     return outcome_of_share(share_of(winner, first, second, None), family)
@@ -75,7 +83,7 @@ def share_of(word: str, first: str | None, second: str | None, meaning: float | 
     if not meant:
         raise UnknownItem(word)
     if len(meant) > 1:
-        raise BadOutcome(f"winner {shown(word)} is the name of an item and also a word with another meaning here")
+        raise BadOutcome(f"winner {shown(word)} is ambiguous: an item has this name, and it also has another meaning")
     return meant.pop()
 
 

@@ -32,7 +32,8 @@ def pair_number(n: int, i: int, j: int) -> int:
 def pair_numbers(n: int, first: Ints, second: Ints) -> Ints:
     """`pair_number` for arrays, or for two plain numbers."""
     if isinstance(first, int):
-        return pair_number(n, first, second)
+        number: Ints = _before_rows(n)[min(first, second)] + max(first, second)
+        return number
     numbers: Ints = _before_rows(n)[np.minimum(first, second)] + np.maximum(first, second)
     return numbers
 
@@ -76,11 +77,6 @@ def node_sums(places: Ints, values: Floats, size: int) -> Floats:
 def net_sums(first: Ints, second: Ints, values: Floats, n: int) -> Floats:
     """What each item gains if every pair carries its value from `second` to `first`."""
     return node_sums(first, values, n) - node_sums(second, values, n)
-
-
-def every(flags: Flags) -> bool:
-    """np.all, and quick for a single one."""
-    return bool(flags.all() if flags.ndim else flags)
 
 
 def edge_codes(n: int, first: Ints, second: Ints) -> Ints:

@@ -1,10 +1,15 @@
-"""What is asked: the best k of n, with error at most delta, under a family on Theta."""
+"""The problem: find the best k of n with error at most delta, under a family on Theta.
 
+`whole` and `real` check that an argument is a number of the right kind.
+"""
+
+import math
+import operator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from shortlist.core.arguments import real, whole
 from shortlist.core.families import BradleyTerry, Family
 from shortlist.core.pairs import components, pair_ends
 from shortlist.errors import BadProblem
@@ -28,9 +33,9 @@ class Problem:
         if whole("the number of items", self.n, 0) < 2:
             raise BadProblem(f"{self.n} items cannot be compared; give at least two")
         if whole("k", self.k, 0) not in range(1, self.n):
-            raise BadProblem(f"k is {self.k}; of {self.n} items the wanted number must lie in 1..{self.n - 1}")
+            raise BadProblem(f"k is {self.k}; with {self.n} items it must be from 1 to {self.n - 1}")
         if not 0 < real("delta", self.delta) < 1:
-            raise BadProblem(f"delta is {self.delta}; the allowed error must lie strictly between 0 and 1")
+            raise BadProblem(f"delta is {self.delta}; the allowed error must be greater than 0 and less than 1")
         if not 0 < real("bound", self.bound) <= self.family.max_bound:
             raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {self.family.max_bound:g}]")
         if not (0 <= real("tolerance", self.tolerance) < self.family.max_tolerance and self.margin < 2 * self.bound):
@@ -41,9 +46,37 @@ class Problem:
         if self.max_votes is not None:
             whole("max_votes", self.max_votes, 1)
         if self.allowed is not None and components(self.n, *pair_ends(self.n, np.array(self.allowed, np.int64)))[0] > 1:
-            raise BadProblem("the allowed pairs do not connect all items, so no top k can ever be proved; allow more")
+            raise BadProblem("the allowed pairs do not connect all items, so no top k can be proved; allow more pairs")
 
     @property
     def margin(self) -> float:
         """The tolerance as a difference of utilities."""
         return self.family.margin(self.tolerance)
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`; True is not one, numpy's integers are."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < least:
+        raise BadProblem(f"{name} is {value!r}; it must be a whole number, {least} or more")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """A finite number; True is not one, numpy's numbers are."""
+    try:
+        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadProblem(f"{name} is {value!r}; it must be a finite number")
+    return number
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """The value for an error message: on one line, and never long."""
+    text = repr(value[: limit + 1] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= limit + 2 else text[:limit] + "…"

@@ -1,4 +1,4 @@
-"""What can happen to a state besides a new vote: an undo, a question given up, answers ahead of their turn."""
+"""Changes of a state other than a new vote: an undo, an abandoned question, answers that arrive early."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,19 @@ from shortlist.core.tally import Block, Vote, as_block
 FEW = 4  # rounds of learning from votes out of turn: it is repeated when these are settled
 
 
-def withdraw(state: State, votes: Sequence[Vote], pending: Block | None = None) -> State:
-    """The state after votes were taken back, which may only weaken what is proved; see `Ledger.withdraw`."""
+def withdraw(state: State, votes: Sequence[Vote], pending: Block | None = None, imported: Sequence[Vote] = ()) -> State:
+    """The state after votes were withdrawn, which can only weaken what is proved; see `Ledger.withdraw`. `imported` are
+    those of them that were imported."""
     if state.verdict.done:
         return state
-    evidence = state.evidence.withdraw(state.problem, votes).estimate(state.problem)
+    evidence = state.evidence.withdraw(state.problem, votes, imported).estimate(state.problem)
     return loop.check_stop(
         state._replace(evidence=evidence, stopping_memory=state.stopping.start(state.problem)), pending
     )
 
 
 def lose(state: State, votes: Sequence[Vote]) -> State:
-    """The state after questions were given up that both items may have lost; see `Ledger.doubting`."""
+    """The state after questions were abandoned, counted as lost by both items; see `Ledger.doubting`."""
     if state.verdict.done:
         return state
     ledger = state.evidence.kept_ledger.doubting(as_block(votes))

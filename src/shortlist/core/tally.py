@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.core.arguments import whole
 from shortlist.core.families import Family
 from shortlist.core.pairs import (
     Floats,
@@ -25,6 +24,7 @@ from shortlist.core.pairs import (
     pair_number,
     pair_numbers,
 )
+from shortlist.core.problem import whole
 from shortlist.errors import BadVotes
 
 Value = TypeVar("Value")
@@ -48,6 +48,7 @@ class Vote(NamedTuple):
     second: int
     outcome: float
     bet: float = 0.0  # the log-odds (gaussian: the difference) expected then, from the side of `first`
+    weight: float = 1.0  # as in `Block.weights`
 
 
 class Block(NamedTuple):
@@ -66,7 +67,7 @@ class Block(NamedTuple):
 
     @property
     def votes(self) -> float:
-        return float(self.counts.sum() if self.counts.ndim else self.counts)
+        return float(self.counts.sum())
 
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""
@@ -100,14 +101,17 @@ def as_block(votes: Sequence[Vote]) -> Block:
     """Single votes, at least one, as a block with their bets."""
     ends = np.array([(vote.first, vote.second) for vote in votes], dtype=np.int64)
     values = np.array([(vote.outcome, vote.bet) for vote in votes])
-    return Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes)), values[:, 1])
+    block = Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes)), values[:, 1])
+    if all(vote.weight == 1.0 for vote in votes):
+        return block
+    return block._replace(weights=np.array([vote.weight for vote in votes]))
 
 
 def one_vote(vote: Vote) -> Block:
     """One vote as a block of plain numbers in place of arrays of length one.
 
-    numpy takes both, and numbers make a round of ask and tell a third quicker. The types do not tell: only here do
-    numbers pass for arrays, and only the ledger takes such blocks.
+    numpy takes both, and numbers make a round of ask and tell a third quicker. The types do not tell: only here and
+    in `loop.bet` do numbers pass for arrays, and only the ledger takes them.
     """
     first: Any = vote.first
     second: Any = vote.second
@@ -154,9 +158,19 @@ class Tally:
 
     def add(self, family: Family, vote: Vote, count: float = 1.0) -> "Tally":
         """The tally after one more vote, or with count=-1 without one that it has."""
-        i, j = min(vote.first, vote.second), max(vote.first, vote.second)
-        seen_from_i = vote.outcome if vote.first == i else family.flip(vote.outcome)
-        return self._add_one(i, j, count, count * family.statistic(seen_from_i))
+        is_turned = vote.first > vote.second
+        i, j = (vote.second, vote.first) if is_turned else (vote.first, vote.second)
+        total = count * family.statistic(family.flip(vote.outcome) if is_turned else vote.outcome)
+        pair = pair_number(self.n, i, j)
+        slot = int(self.pairs.searchsorted(pair))
+        if slot < len(self.pairs) and self.pairs[slot] == pair:
+            counts, sums = self.counts.copy(), self.sums.copy()
+            counts[slot] += count
+            sums[slot] += total
+            return evolve(self, counts=counts, sums=sums, votes=self.votes + count)
+        pairs, first = np.insert(self.pairs, slot, pair), np.insert(self.first, slot, i)
+        second, counts = np.insert(self.second, slot, j), np.insert(self.counts, slot, count)
+        return self._heir(Tally(self.n, pairs, first, second, counts, np.insert(self.sums, slot, total)), count)
 
     def add_block(self, family: Family, block: Block) -> "Tally":
         """The tally after many votes at once."""
@@ -182,26 +196,6 @@ class Tally:
         new_sums[slots] += sums
         return self._heir(replace(here, counts=new_counts, sums=new_sums), float(counts.sum()))
 
-    def _add_one(self, i: int, j: int, count: float, total: float) -> "Tally":
-        pair = pair_number(self.n, i, j)
-        slot = int(self.pairs.searchsorted(pair))
-        if slot < len(self.pairs) and self.pairs[slot] == pair:
-            counts, sums = self.counts.copy(), self.sums.copy()
-            counts[slot] += count
-            sums[slot] += total
-            return evolve(self, counts=counts, sums=sums, votes=self.votes + count)
-        return self._heir(
-            Tally(
-                self.n,
-                np.insert(self.pairs, slot, pair),
-                np.insert(self.first, slot, i),
-                np.insert(self.second, slot, j),
-                np.insert(self.counts, slot, count),
-                np.insert(self.sums, slot, total),
-            ),
-            count,
-        )
-
 
 def empty_tally(n: int) -> Tally:
     """No votes yet."""
@@ -225,12 +219,12 @@ def tally_votes(
     weight: ArrayLike | None = None,
     n: int | None = None,
 ) -> Tally:
-    """The tally of votes given as arrays; a row of weight w stands for w votes with that mean outcome."""
+    """The tally of votes given as arrays; a row of weight w counts as w votes with that mean outcome."""
     i, j, y, w = _as_arrays(first, second, outcome, weight)
     size = _check_items(i, j, n)
     family.check(y)
     if w is not None and not np.all(np.isfinite(w) & (w >= 0)):
-        raise BadVotes("a weight is negative or not a number; a weight is how many votes a row stands for")
+        raise BadVotes("a weight is negative or not a number; a weight is the number of votes that a row counts for")
     if w is not None and not np.all(w > 0):
         i, j, y, w = i[w > 0], j[w > 0], y[w > 0], w[w > 0]
     codes, counts, sums = _add_up(edge_codes(size, i, j), size * size, y, w)
@@ -273,10 +267,10 @@ def _as_arrays(
     except (TypeError, ValueError) as reason:
         raise BadVotes(f"votes must be arrays of numbers: {reason}") from None
     if any(end.size and not np.issubdtype(end.dtype, np.integer) for end in ends):
-        raise BadVotes("first and second must hold whole item numbers, counted from 0")
+        raise BadVotes("first and second must be whole item numbers, counted from 0")
     shapes = [array.shape for array in (*ends, y, w) if array is not None]
     if any(len(shape) != 1 for shape in shapes) or len(set(shapes)) != 1:
-        raise BadVotes(f"first, second, outcome and weight must be flat and of one length, got shapes {shapes}")
+        raise BadVotes(f"first, second, outcome and weight must be flat arrays of equal length, got shapes {shapes}")
     return ends[0].astype(np.int64, copy=False), ends[1].astype(np.int64, copy=False), y, w
 
 

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from shortlist.core.arguments import real, whole
+from shortlist.core.problem import real, whole
 from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, ShortlistError
 from shortlist.judges.base import Ask, Call, Judge, Reply, Skip, Tokens
 from shortlist.judges.cases import Contents, with_contents
@@ -203,7 +203,7 @@ async def ask_with_retries(ask: Ask, call: Call, policy: RetryPolicy, costs: Cos
             async with asyncio.timeout(policy.time_limit):
                 reply, wait = await ask(call), None
             if not isinstance(reply, Reply):
-                raise JudgeFailed(f"it returned a {type(reply).__name__}, not a Reply")
+                raise JudgeFailed(f"the judge returned a {type(reply).__name__}, not a Reply")
         except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as reason:
             if _is_cancelled(reason):
                 raise

@@ -16,8 +16,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shortlist.core.arguments import shown, whole
 from shortlist.core.outcomes import SHARES, share_of, winner_of
+from shortlist.core.problem import shown, whole
 from shortlist.errors import BadJudge, BadOutcome, JudgeUnavailable, JudgeUnclear, UnknownItem
 from shortlist.judges.base import Ask, Call, Reply, Skip
 

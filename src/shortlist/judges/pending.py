@@ -1,23 +1,70 @@
 """The questions that a judge is working on: which calls they need, and how the answers become votes.
 
 This module knows the study and the answer cache, but not how calls are made: it returns the calls to make next.
+
+Answers are cached, so that no call is paid for twice. An answer on a case is kept for all questions that draw this
+case. Each question draws its case at random, so a cached answer to the drawn case is as good a vote as a new one.
+Without cases it would be the same vote again, so the answer is kept only for its own question.
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from shortlist.core.outcomes import flipped, outcome_of
 from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, UnknownItem
-from shortlist.judges.answer_cache import AnswerCache
 from shortlist.judges.base import Call, Case, Skip
 from shortlist.judges.cases import case_of
-from shortlist.judges.repeat_check import RepeatCheck
 from shortlist.judges.run_log import RunLog
 from shortlist.study.questions import Question
 from shortlist.study.storage import AnswerKey
 from shortlist.study.study import Study
+
+
+class AnswerCache(Protocol):
+    """Where answers are cached. Outcomes are seen from the key's first item. Used from one thread."""
+
+    def find(self, key: AnswerKey) -> float | None: ...
+    def add(self, key: AnswerKey, outcome: float) -> float:
+        """Cache an answer, and return the one that counts: the first. Later ones change nothing."""
+        ...
+
+
+class MemoryCache:
+    """An answer cache in memory, which several studies can share."""
+
+    def __init__(self) -> None:
+        self._answers: dict[AnswerKey, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def find(self, key: AnswerKey) -> float | None:
+        return self._answers.get(key)
+
+    def add(self, key: AnswerKey, outcome: float) -> float:
+        return self._answers.setdefault(key, outcome)
+
+
+class StudyCache:
+    """The answer cache in a study's storage. All processes see an answer as soon as `add` returns."""
+
+    def __init__(self, study: Study) -> None:
+        self._storage, self._study = study.storage, study.name
+        self._read: dict[AnswerKey, float] = {}
+
+    def find(self, key: AnswerKey) -> float | None:
+        if key not in self._read:
+            known = self._storage.known_answer(self._study, key)
+            if known is None:
+                return None
+            self._read[key] = known
+        return self._read[key]
+
+    def add(self, key: AnswerKey, outcome: float) -> float:
+        self._read[key] = self._storage.keep_answer(self._study, key, outcome)
+        return self._read[key]
 
 
 @dataclass
@@ -46,7 +93,6 @@ class PendingCalls:
         self._cache, self._log, self._family = cache, log, study.problem.family
         # A single answer without a case is told at once; the first of two orders has to wait for the second.
         self._uses_cache = cases is not None or orders > 1
-        self._repeats = RepeatCheck(judge, len(study.items))
         self._waiting: dict[AnswerKey, list[PendingQuestion]] = {}  # by the call that is under way
         self.questions: dict[int, PendingQuestion] = {}
         self.skips_in_a_row = 0
@@ -62,16 +108,16 @@ class PendingCalls:
         if isinstance(answer, Skip):
             self.skip(call, answer.reason)
             return []
+        key = self._key(call)
         try:
             outcome = outcome_of(answer, call.first, call.second, self._family)
         except (BadOutcome, UnknownItem) as reason:
             message = f"the judge answered {answer!r} on {call}: {reason}"
             self.skip(call, message)
             raise JudgeFailed(message) from None
-        key = self._key(call)
         if self._uses_cache:  # before anything else can fail
             outcome = self._cache.add(key, outcome)
-        self._count(call, outcome)
+        self._log.count(call, outcome, self._family.tie)
         waiting = self._waiting.pop(key)
         self._log.costs.saved += len(waiting) - 1
         for pending in waiting:
@@ -113,12 +159,6 @@ class PendingCalls:
         """Calls with the same key share one answer. Without cases, each question has keys of its own."""
         case, question = (None, call.id) if call.case is None else (call.case.id, None)
         return AnswerKey(self._judge, case, call.first, call.second, question)
-
-    def _count(self, call: Call, outcome: float) -> None:
-        self._log.stats = self._log.stats.after(outcome, self._family.tie)
-        warning = self._repeats.add(call, outcome) if call.case is None else None
-        if warning is not None:
-            self._log.warn(warning)
 
     def _add_outcome(self, pending: PendingQuestion, call: Call, outcome: float) -> None:
         """As seen from the question's first item, which is the second item of the call if the sides were swapped."""

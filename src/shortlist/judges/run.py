@@ -16,14 +16,13 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal, get_args
 
-from shortlist.core.arguments import whole
+from shortlist.core.problem import whole
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, StudyDone
-from shortlist.judges.answer_cache import AnswerCache, StudyCache
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
 from shortlist.judges.cases import Contents, case_of, check_cases, check_contents
-from shortlist.judges.pending import PendingCalls
+from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
 from shortlist.study.create import create_study
@@ -181,19 +180,22 @@ class _Run:
                 self.left.extend(self.lease.take_over(self.judge))
             question = self._next_question() if self.pool.arrived.empty() else None
             if question is not None:
-                calls = self.pending.take(question)
+                for call in self.pending.take(question):
+                    self.pool.put(call)
+                if len(self.pending.questions) < self.workers:
+                    continue
             elif not self.pending.questions:
                 break
-            else:
-                calls = self._receive(self.pool.next(HEARTBEAT))
-            for call in calls:
+            for call in self._receive(self.pool.next(HEARTBEAT)):
                 self.pool.put(call)
 
     def _next_question(self) -> Question | None:
         if len(self.pending.questions) >= self.workers:
             return None
         if self.max_calls is not None and self.pool.calls >= self.max_calls:
-            self._warn_at_end(f"stopped after {self.max_calls:,} calls (max_calls) without a proof; resume with more")
+            self._warn_at_end(
+                f"stopped after {self.max_calls:,} calls (max_calls) without a proof; run again to continue"
+            )
             return None
         if self.left:
             return self.left.popleft()
@@ -221,7 +223,7 @@ class _Run:
         skips = self.pending.skips_in_a_row
         if skips >= max(SKIPS_IN_A_ROW, 2 * self.workers):
             last = list(self.log.skipped.values())[-1]
-            raise JudgeFailed(f"the last {skips} questions were all skipped, last because: {last}")
+            raise JudgeFailed(f"the last {skips} questions were all skipped; reason of the last skip: {last}")
         return calls
 
     def _tell_arrived(self, wait: float) -> None:

@@ -28,7 +28,7 @@ def plot_agreement(study: Study | Analysis, ax: "Axes | None" = None) -> "Axes":
         expected = [share for _, _, share in rows if share is not None]
         ax.plot(expected, range(len(rows)), "|", color=ORANGE, markersize=9, markeredgewidth=1.6, label="expected")
         ax.set_xlabel("share of votes for the item that the others rate higher")
-        ax.legend(loc="lower left", frameon=False)
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=2, frameon=False)  # above: bars may be anywhere
     return ax
 
 

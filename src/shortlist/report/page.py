@@ -1,22 +1,37 @@
 """Write the report: one HTML page without scripts that loads nothing, for light and dark screens, phones and paper."""
 
+import io
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from shortlist import __version__
 from shortlist.analysis.analysis import Analysis, as_analysis
 from shortlist.analysis.checks import percent
 from shortlist.analysis.votes import VoteCounts
 from shortlist.errors import BadInput
-from shortlist.report.figures import draw_figures
+from shortlist.plots.error_bound import plot_error_bound
+from shortlist.plots.items import plot_chances, plot_ranking, rows_size
+from shortlist.plots.judges import MOST_JUDGES, plot_agreement, plot_position_bias
+from shortlist.plots.matrices import plot_allocation, plot_matrix, square_size
+from shortlist.plots.style import BLUE, GREY, INK, ORANGE, drawing
 from shortlist.study.study import Study
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Size = tuple[float, float]  # inches
+COLOURS = {BLUE: "--blue", ORANGE: "--orange", INK: "--ink", GREY: "--soft"}
+PIXELS = 130  # per inch, on a wide screen
+WIDTH = 4.0  # inches; a phone shows it at about this size
+NO_STAMPS = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # the same study gives the same bytes
 OPEN_ITEMS, OPEN_JUDGES = 60, 20  # a longer table is folded
 MOST_PAIRS = 100  # rows of the table of pairs
 STATUSES = {
@@ -24,7 +39,7 @@ STATUSES = {
     "pending": "questions that were asked and are not answered yet",
     "skipped": "questions that were closed without an answer",
     "late": "answers that came after their question had expired; not counted",
-    "undone": "votes that were taken back; not counted",
+    "undone": "votes that were withdrawn; not counted",
     "voided": "votes of a voided judge; not counted",
 }
 
@@ -34,7 +49,7 @@ def report_context(analysis: Analysis) -> dict[str, Any]:
     return {
         "analysis": analysis,
         "figures": draw_figures(analysis),
-        "facts": _facts(analysis),
+        "summary": _summary(analysis),
         "notes": _notes(analysis),
         "statuses": [(name, getattr(analysis.counts, name), meaning) for name, meaning in STATUSES.items()],
         "wins": not analysis.problem.family.is_measured,
@@ -46,20 +61,20 @@ def report_context(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _facts(analysis: Analysis) -> dict[str, str]:
+def _summary(analysis: Analysis) -> dict[str, str]:
     verdict, counts, problem = analysis.verdict, analysis.counts, analysis.problem
     agreement = analysis.checks.agreement
     proved = f"{len(verdict.certainly_in)} in, {len(verdict.certainly_out)} out, {len(verdict.undecided)} open"
-    facts = {
+    summary = {
         "Error bound": small(verdict.error_bound), "Allowed error (δ)": f"{problem.delta:g}",
-        "Votes": count(verdict.votes), "Votes to go, about": _votes_left(verdict.votes_left, verdict.done),
+        "Votes": count(verdict.votes), "Estimated votes to go": _votes_left(verdict.votes_left, verdict.done),
         "Items proved": proved, "Judges": count(len(agreement.judges) + agreement.others),
         "Stopping rule": analysis.stopping.name, "Vote model": problem.family.name,
         "Tolerance": f"{problem.tolerance:g}" if problem.tolerance else "none",
     }  # fmt: skip
     if analysis.sampling is None:
-        return facts
-    return facts | {
+        return summary
+    return summary | {
         "Sampling rule": analysis.sampling, "Imported votes": count(counts.imported),
         "First event": day(counts.first_at), "Last event": day(counts.last_at),
     }  # fmt: skip
@@ -190,3 +205,69 @@ def environment() -> Environment:
     )  # fmt: skip
     found.filters.update(FILTERS)
     return found
+
+
+class Figure(NamedTuple):
+    """A plot as the inside of an SVG element, in the page's colours and with ids of its own."""
+
+    key: str
+    view_box: str
+    width: int  # pixels
+    body: Markup
+
+
+def draw_figures(analysis: Analysis) -> dict[str, Figure | None]:
+    """All figures of the report by name; None where there is nothing to draw."""
+    judges, n = analysis.checks.agreement.judges, len(analysis.items)
+    shown = min(len(judges), MOST_JUDGES)
+    voted, square = bool(analysis.votes.total), square_size(n)
+
+    def draw(key: str, plot: Callable[..., Any], size: Size, wanted: bool = True) -> Figure | None:
+        return _draw(key, lambda ax: plot(analysis, ax), size) if wanted else None
+
+    drawn = (
+        draw("ranking", plot_ranking, (WIDTH, rows_size(n)[1])),
+        draw("chances", plot_chances, (WIDTH, rows_size(n)[1])),
+        draw("bound", plot_error_bound, (WIDTH, 2.1), len(analysis.bound_history) > 1),
+        draw("allocation", plot_allocation, square, voted),
+        draw("matrix", plot_matrix, square, voted),
+        draw("agreement", plot_agreement, (WIDTH, rows_size(shown)[1]), len(judges) > 1),
+        draw(
+            "position", plot_position_bias, (WIDTH, rows_size(shown + 1)[1]), bool(analysis.checks.position_bias.votes)
+        ),
+    )
+    keys = ("ranking", "chances", "bound", "allocation", "matrix", "agreement", "position")
+    return dict(zip(keys, drawn, strict=True))
+
+
+def _draw(key: str, plot: Callable[["Axes"], Any], size: Size) -> Figure:
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure as Paper
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": key, "font.family": "DejaVu Sans"}
+    with drawing(), rc_context(settings):
+        paper = Paper(figsize=size, layout=(layout := ConstrainedLayoutEngine()))
+        FigureCanvasSVG(paper)
+        plot(paper.subplots())
+        layout.execute(paper)
+        paper.set_layout_engine(None)  # with one, savefig would draw everything twice
+        text = io.StringIO()
+        paper.savefig(text, format="svg", transparent=True, metadata=NO_STAMPS)
+    return _embed(key, text.getvalue(), size[0])
+
+
+def _embed(key: str, text: str, width: float) -> Figure:
+    """Ids that are unique on the page, colours of the page, and no fonts of matplotlib's own."""
+    view = re.search(r'viewBox="([^"]+)"', text)
+    assert view is not None
+    body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{key}-', body)
+    body = re.sub(r"url\(#", f"url(#{key}-", body)
+    body = re.sub(r'(xlink:)?href="#', f'href="#{key}-', body).replace("xlink:href", "href")
+    body = re.sub(r"\bfont: ([\d.]+)px [^;\"]*", r"font-size: \1px", body)
+    for colour, variable in COLOURS.items():
+        body = re.sub(colour, f"var({variable})", body, flags=re.IGNORECASE)
+    return Figure(key, view[1], round(PIXELS * width), Markup(body))

@@ -2,7 +2,7 @@
 
 growth = 0 is the reference: one question, one vote, one round. growth > 0 is lazy: the allocation is refreshed each
 time the votes grew by that share, and the block of questions between is drawn at once. Runs are reproducible
-whatever the number of jobs: each has its own child of one seed, and linear algebra runs on one thread.
+with any number of jobs: each has its own child of one seed, and linear algebra runs on one thread.
 """
 
 import multiprocessing
@@ -16,14 +16,12 @@ import numpy as np
 
 from shortlist.baselines import BASELINES, check_baseline, run_baseline
 from shortlist.core import loop
-from shortlist.core.arguments import real, whole
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends, pair_items
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real, whole
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
-from shortlist.core.sampling.oracle import OnlineOracle, Oracle
-from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.oracle_tracking import OnlineOracle, Oracle, OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Vote
@@ -195,7 +193,7 @@ def _stopping_rule(method: str | SamplingRule, stopping: str | StoppingRule | No
     """By name or as it is; left out, bridge stops by `edges`, the paper's methods by `glr`, a baseline by itself."""
     if isinstance(method, str) and method in BASELINES:
         if stopping is not None:
-            raise BadInstance(f"method {method} has a stopping of its own; leave the stopping rule out")
+            raise BadInstance(f"method {method} has its own stopping rule; leave out the stopping rule")
         return None
     if stopping is None:
         stopping = default_stopping(method)
@@ -211,7 +209,7 @@ def _check(method: str | SamplingRule, growth: float) -> None:
     if isinstance(method, str) and method not in METHODS:
         raise BadInstance(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     if not 0 <= real("growth", growth) <= 1:
-        raise BadProblem(f"growth is {growth}; it is a share of the votes from 0 (round by round) to 1")
+        raise BadProblem(f"growth is {growth}; it is a share of the votes from 0 (after every vote) to 1")
 
 
 def _play_all(cell: _Cell, seeds: list[np.random.SeedSequence], jobs: int) -> Iterator[tuple[int, Run]]:

@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shortlist.core.arguments import whole
 from shortlist.core.estimate import fit
 from shortlist.core.families import BradleyTerry, Family
 from shortlist.core.pairs import TINY_GAP, Floats, Ints, n_pairs, pair_ends, pair_numbers, top_k
+from shortlist.core.problem import whole
 from shortlist.core.tally import Block, tally_votes
 from shortlist.errors import BadInstance, TieAtCutoff
 
@@ -107,7 +107,7 @@ class Utilities:
 
     def __post_init__(self) -> None:
         if not all(abs(value) <= self.family.max_bound * 2 for value in self.theta):  # False for NaN
-            raise BadInstance(f"a utility is not a number, or beyond {2 * self.family.max_bound:g}")
+            raise BadInstance(f"a utility is not a number, or larger than {2 * self.family.max_bound:g}")
         check_size(self.n, self.k)
 
     @property
@@ -268,7 +268,7 @@ class Recorded:
 def check_size(n: int, k: int) -> None:
     """Raise BadInstance unless k of n makes sense."""
     if whole("n", n, 0) < 2 or not 1 <= whole("k", k, 0) <= n - 1:
-        raise BadInstance(f"n is {n} and k is {k}; an instance needs at least two items and k in 1..n-1")
+        raise BadInstance(f"n is {n} and k is {k}; an instance needs at least two items, and k from 1 to n - 1")
 
 
 def make_instance(
@@ -307,7 +307,7 @@ def _numbers(file: str) -> list[list[float]]:
     try:
         rows = [[float(cell) for cell in " ".join(row).split()] for row in csv.reader(lines)]
     except ValueError as reason:
-        raise BadInstance(f"{file} holds something that is not a number: {reason}") from None
+        raise BadInstance(f"{file} contains something that is not a number: {reason}") from None
     if not rows:
-        raise BadInstance(f"{file} holds no numbers")
+        raise BadInstance(f"{file} contains no numbers")
     return rows

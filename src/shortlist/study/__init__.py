@@ -1,1 +1,1 @@
-"""Studies: the loop with names for items, questions that are out, and answers in any order."""
+"""Studies: the loop with named items, pending questions, and answers in any order."""

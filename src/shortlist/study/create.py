@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from shortlist.core.arguments import whole
 from shortlist.core.families import Family, make_family
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, whole
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
@@ -37,35 +36,35 @@ def create_study(
     allowed: Iterable[tuple[str, str]] | None = None,
     seed: int = 0,
 ) -> Study:
-    """A study that looks for the best k items with error at most delta.
+    """Create a study that finds the best k items with an error of at most delta.
 
-    sampling: the sampling rule, which chooses the next pair: a name or a rule such as OracleTracking(alpha=0.3).
-    stopping: the stopping rule: a name or a rule such as Glr(lam=1.0). Default: edges, or glr for the paper's methods.
+    sampling: the sampling rule, which chooses the next pair: a name, or a rule such as OracleTracking(alpha=0.3).
+    stopping: the stopping rule: a name, or a rule such as Glr(lam=1.0). Default: edges for bridge, glr for the others.
     family: bradley-terry (wins, ties, grades in [0, 1]) or gaussian (measured differences with noise sigma).
-    bound: the largest utility thought possible, in log-odds (gaussian: in units of the outcome).
-    tolerance: how much better an outsider may be, in win probability (gaussian: in units of the outcome).
-    max_votes: end with the best answer so far after that many votes.
-    allowed: the pairs of items that may be asked, if not all (bridge only).
-    seed: of sides and of what the sampling rule draws; the same seed and answers give the same questions.
+    bound: the largest utility considered possible, in log-odds (gaussian: in units of the outcome).
+    tolerance: accept members that lose to an outsider by at most this, in win probability (gaussian: in outcome units).
+    max_votes: after this many votes, end with the best answer so far.
+    allowed: the pairs of items that may be asked (bridge only). Default: all pairs.
+    seed: decides which item is shown first and what the sampling rule draws. Same seed and answers, same questions.
 
-    storage: where to keep it, sqlite:///FILE or postgresql://USER@HOST/DATABASE; left out, in memory.
-    name: what to find it by in its storage.
-    load_if_exists: go on with the study of that name, if it was created with the same items and options.
+    storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.
+    name: the name of the study in its storage.
+    load_if_exists: resume the study of that name, if it was created with the same items and options.
 
-    Without a tolerance or max_votes, a tie between the k-th and the next item is asked about for ever.
+    An exact tie between the k-th and the next item never resolves: set `tolerance` or `max_votes` to bound the cost.
     """
     names = check_items(items)
     asks = _by_name(sampling, SAMPLING_RULES, "sampling rule", "learn")
     if allowed is not None and asks.name != "bridge":
         raise BadProblem(f"sampling rule {asks.name} asks all pairs; with allowed= choose sampling='bridge'")
-    speaks, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
-    problem = Problem(len(names), k, delta, speaks, bound, tolerance, max_votes, pairs)
+    votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
+    problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
     number = whole("seed", seed, 0)
     if storage is None:
         return Study(names, problem, asks, stops, number, check_name(name or "study"))
     if name is None:
-        raise BadProblem("a stored study needs a name; give name=")
+        raise BadProblem("a stored study needs a name; pass name=")
     spec, place = make_spec(names, problem, asks, stops, number), open_storage(storage)
     try:
         place.create(check_name(name), spec.dump())
@@ -79,25 +78,25 @@ def create_study(
 
 
 def load_study(name: str, storage: str | Storage) -> Study:
-    """The study of that name, where it stands; raises UnknownStudy."""
+    """Load the study of that name, with all its votes. Raises UnknownStudy."""
     place = open_storage(storage, create=False)
     spec = load_spec(place.spec(name))
     return Study(spec.items, spec.problem(), spec.sampling_rule(), spec.stopping_rule(), spec.seed, name, place)
 
 
 def open_storage(storage: str | Storage, create: bool = True) -> Storage:
-    """A storage by its URL, or as it is; an empty one is made unless create=False."""
+    """The storage at this URL; a storage passes through. A missing one is created unless create=False."""
     if not isinstance(storage, str):
         return storage
-    from shortlist.study.sql import open_database  # brings a database library along
+    from shortlist.study.sql import open_database  # imports a database library
 
     return open_database(storage, create)
 
 
 def check_name(name: str) -> str:
-    """A name for a study: what a person can type and a URL can hold."""
+    """Raise BadProblem if this is not a valid name for a study. A valid name can be typed and fits into a URL."""
     if not isinstance(name, str) or not re.fullmatch(r"[\w][\w .-]{0,99}", name):
-        raise BadProblem(f"{name!r} is no name for a study; use up to 100 letters, digits, spaces, dots, - and _")
+        raise BadProblem(f"{name!r} cannot name a study; use up to 100 letters, digits, spaces, dots, - and _")
     return name
 
 
@@ -144,7 +143,7 @@ class Spec:
         return json.dumps(asdict(self))
 
     def differences(self, other: "Spec") -> list[str]:
-        """How this one differs from another that is there already, in words."""
+        """How this spec differs from the stored one, in words."""
         return [
             f"{part.name} is {_short(theirs)} there and {_short(ours)} here"
             for part in fields(self)
@@ -173,7 +172,7 @@ def load_spec(text: str) -> Spec:
 def _named(thing: Any, known: dict[str, Any], what: str) -> Named:
     kind = known.get(thing.name)
     if kind is None or type(thing) is not kind:
-        raise BadProblem(f"a {what} of your own cannot be stored; keep the study in memory, or choose a known one")
+        raise BadProblem(f"your own {what} cannot be stored; keep the study in memory, or choose a built-in one")
     plain = kind()
     changed = {part.name: getattr(thing, part.name) for part in fields(thing)}
     return {"name": thing.name, "options": {key: v for key, v in changed.items() if v != getattr(plain, key)}}

@@ -1,6 +1,6 @@
-"""What happens in a study, as a list of events. Events are only ever added: a study is a fold over them.
+"""The events of a study. Events are only added, never changed; the state of a study is a fold over them.
 
-An event holds all that the fold needs, with item numbers. A later change of mind is a new event.
+An event has everything that the fold needs, with item numbers. An undo is a new event.
 """
 
 import json
@@ -12,7 +12,7 @@ from shortlist.core.tally import Block
 
 
 class Asked(NamedTuple):
-    """A question was asked. A fair coin put `first` first, and `bet` was fixed at that moment."""
+    """A question was asked. A fair coin chose `first`, and `bet` was fixed at that moment."""
 
     question: int
     first: int
@@ -50,7 +50,7 @@ class Skipped(NamedTuple):
 
 
 class Late(NamedTuple):
-    """An answer that came after its question was closed: kept, not counted."""
+    """An answer that came after its question was closed. It is stored but not counted."""
 
     question: int
     outcome: float
@@ -64,37 +64,46 @@ class CountedVote(NamedTuple):
     second: int
     outcome: float
     bet: float
+    weight: float = 1.0
 
 
 class Withdrawn(NamedTuple):
-    """Votes that no longer count in support of anything. With a judge: that judge is voided."""
+    """Votes that no longer support any item. With a judge: that judge is voided."""
 
     votes: tuple[CountedVote, ...]
     judge: str | None = None
 
     @property
     def question(self) -> int | None:
-        """The question, if the event is about one alone."""
+        """The question that the event is about; None if there are several."""
         return self.votes[0].question if len(self.votes) == 1 else None
 
 
 class Imported(NamedTuple):
-    """Votes from elsewhere, in the order they were cast."""
+    """Imported votes, unit by unit, with the bets and weights that were fixed before each unit was read.
+
+    `weight` is for the accounts that bet, `share` for the grid. `repeated` rows were left out because their digests
+    are those of rows counted before. `is_sorted`: the votes look sorted by winner.
+    """
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     outcome: tuple[float, ...]
     judge: tuple[str | None, ...]
     source: str = ""
-
-    def part(self, begin: int, end: int) -> "Imported":
-        here = slice(begin, end)
-        return Imported(self.first[here], self.second[here], self.outcome[here], self.judge[here], self.source)
+    unit: tuple[str | None, ...] = ()
+    bet: tuple[float, ...] = ()
+    weight: tuple[float, ...] = ()
+    share: tuple[float, ...] = ()
+    digest: tuple[str, ...] = ()
+    repeated: int = 0
+    is_sorted: bool = False
 
     @property
     def block(self) -> Block:
-        columns = (self.first, self.second, self.outcome, np.ones(len(self.first)))
-        return Block(*(np.asarray(column) for column in columns))
+        first, second = np.asarray(self.first, np.int64), np.asarray(self.second, np.int64)
+        outcome, bets, weights = (np.asarray(part, np.float64) for part in (self.outcome, self.bet, self.weight))
+        return Block(first, second, outcome, np.ones(len(first)), bets, weights)
 
 
 class Paused(NamedTuple):
@@ -125,7 +134,7 @@ def dump(event: Event) -> tuple[str, str]:
 
 
 def load(kind: str, body: str) -> Event:
-    """The event that was dumped."""
+    """The event that `dump` wrote."""
     fields = json.loads(body)
     if kind == "withdrawn":
         fields["votes"] = tuple(CountedVote(*vote) for vote in fields["votes"])

@@ -1,4 +1,4 @@
-"""What a person meets in a study: questions, answers and names, and whether what they say makes sense."""
+"""Questions and item names, and checks that they are valid."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 
 from shortlist.core import loop
-from shortlist.core.arguments import shown
-from shortlist.core.families import Family
-from shortlist.core.outcomes import TIE, outcome_of, outcome_of_winner
 from shortlist.core.pairs import Floats, pair_number
 from shortlist.core.sampling.bridge import Bridge
-from shortlist.errors import BadOutcome, BadProblem, UnknownQuestion
+from shortlist.errors import BadOutcome, BadProblem
 
 Pair = tuple[str, str]
 Pairs = Iterable[Pair]
@@ -20,90 +17,71 @@ Pairs = Iterable[Pair]
 
 @dataclass(frozen=True)
 class Question:
-    """Which of these two is better? `first` was put first by a fair coin."""
+    """Which of these two items is better? A fair coin decided which one is `first`."""
 
     id: int
     first: str
     second: str
     judge: str | None = None
-    bet: float = 0.0  # what the certificate bet on `first` when it was asked
-    case: str | None = None  # the id of what the items are to be compared on
-
-
-def question_id(question: Question | int) -> int:
-    """The number of a question, given as such or by its number."""
-    number = question.id if isinstance(question, Question) else question
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise UnknownQuestion(number)
-    return number
-
-
-def outcome_told(family: Family, question: Question, outcome: Any, winner: str | None) -> float:
-    """The outcome of an answer to a question, as seen from its first item."""
-    if (outcome is None) == (winner is None):
-        raise BadOutcome("give either an outcome or winner=, and one of them")
-    if winner is not None:
-        return outcome_of_winner(winner, question.first, question.second, family)
-    if isinstance(outcome, str) and outcome != TIE:
-        raise BadOutcome(f"outcome {shown(outcome)} is not a number; for a name use winner=, for a tie give 'tie'")
-    return outcome_of(outcome, question.first, question.second, family)
+    bet: float = 0.0  # on `first`, fixed when the question was asked
+    case: str | None = None  # the id of the case on which the items are compared
 
 
 def as_outcomes(values: Sequence[float]) -> Floats:
-    """Many outcomes as numbers; whether the family allows them is for it to say."""
+    """Outcomes as an array of numbers. The family checks their range."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         numbers = np.empty((0, 0))
     if numbers.ndim != 1:
-        raise BadOutcome("the outcomes are not a list of numbers; give one for each vote")
+        raise BadOutcome("the outcomes are not a list of numbers; give one number for each vote")
     return numbers
 
 
 def check_items(items: Any) -> tuple[str, ...]:
-    """Distinct names in an order of their own."""
+    """The names of the items, in the given order. Raises BadProblem unless they are distinct."""
     if isinstance(items, str | bytes | set | frozenset) or not hasattr(items, "__iter__"):
         raise BadProblem(f"items is a {type(items).__name__}; give a list of item names")
     names = tuple(items)
     for name in names:
         if not isinstance(name, str) or not name:
-            raise BadProblem(f"item {name!r} is no name; every item needs a string that is not empty")
+            raise BadProblem(f"item {name!r} is not a name; the name of an item is a string that is not empty")
         if name != name.strip():
-            raise BadProblem(f"item {name!r} begins or ends with a blank, which vote files lose; take it away")
+            raise BadProblem(f"item {name!r} begins or ends with a space, which vote files do not keep; remove it")
     doubled = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if doubled:
         raise BadProblem(f"items must differ; given more than once: {', '.join(doubled[:5])}")
     if "tie" in names:
-        raise BadProblem("an item cannot be called 'tie': judges say that when they see no difference")
+        raise BadProblem("an item cannot be called 'tie', because this is the answer for a tie; rename it")
     return names
 
 
 def check_pairs(items: Sequence[str], pairs: Pairs) -> tuple[int, ...]:
-    """The numbers of pairs of items, in increasing order."""
+    """The numbers of these pairs of items, in increasing order."""
     number = {item: place for place, item in enumerate(items)}
     found = set()
     for first, second in pairs:
         if first not in number or second not in number or first == second:
-            raise BadProblem(f"({first!r}, {second!r}) is no pair of two different items of this study")
+            raise BadProblem(f"({first!r}, {second!r}) is not a pair of two different items of this study")
         found.add(pair_number(len(items), number[first], number[second]))
     return tuple(sorted(found))
 
 
 def advise(state: loop.State, items: Sequence[str]) -> str | None:
-    """What the owner should know: a tie that will never resolve, or pairs that block a proof. None if all is well."""
+    """A hint for the owner: a tie that never resolves, or pairs that block a proof. None if there is nothing to say."""
     problem = state.problem
     if state.verdict.done or not isinstance(state.sampling, Bridge):
         return None
     if state.sampling_memory.plan is not None and state.sampling_memory.plan.blocked:
         u, v = (items[i] for i in state.sampling_memory.plan.blocked[0])
-        return f"{u} and {v} cannot be told apart by the allowed pairs; allow more or nothing will be proved"
+        return f"the allowed pairs cannot separate {u} from {v}, so nothing can be proved; allow more pairs"
     hint = state.sampling.hint(state.sampling_memory, state.evidence)
     if hint is not None:
         u, v = (items[i] for i in hint.line)
         return (
-            f"{u} and {v} look tied at the cutoff; a tolerance of {hint.tolerance:g} would end in about "
+            f"{u} and {v} look tied at the cutoff; with a tolerance of {hint.tolerance:g} the study would end in about "
             f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
         )
     if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
-        return "no tolerance and no vote budget: if two items tie at the cutoff, this study never ends by itself"
+        return "no tolerance and no vote budget are set; if two items tie at the cutoff, this study never ends"
     return None

@@ -1,7 +1,7 @@
-"""The one table of a study: a row for every question asked and every vote imported, with what became of it.
+"""The table of a study: a row with a status for every question asked and every vote imported.
 
-Whatever shows or counts votes reads this table: `study.votes`, `status`, exports, reports, the dashboard, the checks.
-It is folded from the events, event by event, so that it is always in step with them.
+All code that shows or counts votes reads this table: `study.votes`, `status`, exports, reports, the dashboard, checks.
+It is folded from the events one by one, so it always agrees with them.
 """
 
 from collections import Counter
@@ -36,18 +36,19 @@ class Row(NamedTuple):
     outcome: float | None  # None while pending, and if skipped
     judge: str | None
     case: str | None
-    unit: str | None  # what makes votes dependent on each other; None: each vote is a unit of its own
-    bet: float | None  # None for an imported vote: its bet is fixed when the import is folded
+    unit: str | None  # votes of one unit are not independent; None: the vote is its own unit
+    bet: float | None
     asked_at: float | None  # seconds since 1970
     closed_at: float | None
     status: Status
     reason: str = ""  # of a skip
     source: str = ""  # of an import
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
+    weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out
 
     @property
     def is_vote(self) -> bool:
-        """Does it have an outcome, whether it counts or not?"""
+        """Whether it has an outcome, counted or not."""
         return self.outcome is not None
 
 
@@ -61,6 +62,10 @@ class RowTable:
         self._place: dict[int, int] = {}  # of a question
         self._of_judge: dict[str, list[int]] = {}
         self._counts: Counter[Status] = Counter()
+        self.digests: set[str] = set()  # of imported rows
+        self.units: set[str] = set()  # of imported rows
+        self.repeated = 0  # rows that imports left out because they were counted before
+        self.is_sorted = False  # did an import look sorted?
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -112,16 +117,21 @@ class RowTable:
 
     def _imported(self, event: Imported, entry: Entry) -> None:
         names = ([self.items[i] for i in side] for side in (event.first, event.second))
-        for first, second, outcome, judge in zip(*names, event.outcome, event.judge, strict=True):
+        columns = (event.outcome, event.judge, event.unit, event.bet, event.weight)
+        for first, second, outcome, judge, unit, bet, weight in zip(*names, *columns, strict=True):
             self._append(
                 Row(
-                    None, first, second, outcome, judge, None, None, None, None, entry.at, "counted",
-                    source=event.source, answered=entry.number,
+                    None, first, second, outcome, judge, None, unit, bet, None, entry.at, "counted",
+                    source=event.source, answered=entry.number, weight=weight,
                 )
             )  # fmt: skip
+        self.digests.update(event.digest)
+        self.units.update(unit for unit in event.unit if unit is not None)
+        self.repeated += event.repeated
+        self.is_sorted = self.is_sorted or event.is_sorted
 
     def _nothing(self, event: TakenOver | Paused, entry: Entry) -> None:
-        """The event says nothing about votes."""
+        """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
         if row.judge is not None:
@@ -142,7 +152,7 @@ FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
 
 
 def counted(rows: Iterable[Row]) -> list[Row]:
-    """The votes that count, in the order they came in."""
+    """The votes that count, in the order in which they arrived."""
     return sorted((row for row in rows if row.status == "counted"), key=lambda row: row.answered)
 
 
@@ -156,7 +166,7 @@ def as_frame(rows: Sequence[Row]) -> Any:
 
 
 class Shown(Protocol):
-    """What is shown of a study."""
+    """The parts of a study that are shown."""
 
     items: tuple[str, ...]
 
@@ -169,7 +179,7 @@ class Shown(Protocol):
 
 
 def study_html(study: Shown) -> str:
-    """The verdict and the items, the answer first and each side best first."""
+    """The verdict and a table of items: first the answer, then the rest, each best first."""
     verdict, utilities = study.verdict, study.utilities
     votes = Counter(item for row in counted(study.rows) for item in (row.first, row.second))
     items = sorted(study.items, key=lambda item: (item not in verdict.top, -utilities[item]))

@@ -1,4 +1,4 @@
-"""A desk as bytes and back: the snapshot that saves folding a long study from its first record.
+"""A state as bytes and back: the snapshot that saves folding a long study from its first event.
 
 Only arrays, plain values and this package's own records are written; reading runs no code from the file. Parts
 that are one object are written once.
@@ -19,7 +19,7 @@ PLAIN: dict[type[Any], str] = {tuple: "plain tuple", list: "list", frozenset: "f
 
 
 def encode(value: Any, known: Sequence[Any]) -> bytes:
-    """The value as bytes; the `known` objects in it are only pointed at."""
+    """The value as bytes. The `known` objects in it are stored as references."""
     writer = _Writer(known)
     root = writer.place(value)
     file = io.BytesIO()
@@ -29,7 +29,7 @@ def encode(value: Any, known: Sequence[Any]) -> bytes:
 
 
 def decode(data: bytes, known: Sequence[Any]) -> Any:
-    """The value again, or None if these bytes are no snapshot of this version."""
+    """The value again, or None if these bytes are not a snapshot of this version."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             head = json.loads(arrays["head"].tobytes())
@@ -46,7 +46,7 @@ class _Writer:
         self.nodes: list[Any] = []
         self.arrays: list[Any] = []
         self.places = {id(thing): ["known", number] for number, thing in enumerate(known)}
-        self.kept: list[Any] = []  # an id is good while its object lives
+        self.kept: list[Any] = []  # an id is valid while its object lives
 
     def place(self, value: Any) -> Any:
         """Plain values as they are, others as a reference to a node."""
@@ -112,5 +112,5 @@ def _class(address: str) -> Any:
     module, name = address.split(":")
     found = getattr(import_module(module), name) if module.startswith("shortlist.") else None
     if found is None or not (hasattr(found, "_fields") or is_dataclass(found)):
-        raise ValueError(f"{address} is no record of this package")
+        raise ValueError(f"{address} is not a record of this package")
     return found

@@ -1,27 +1,31 @@
-"""Where a study is: the fold of its events. A state is a value and `apply` is pure, so every process that has read the
+"""The state of a study: the fold of its events. A state is a value and `apply` is pure, so every process that has read
 same events has the same state, bit for bit, and would ask the same question next.
 
 Answers may come in any order, and how long one takes must not bias the verdict. The `edges` stopping rule takes every
 answer as it comes and counts a pending question as lost by both items. Other stopping rules need the votes in the order
 asked: then `settled` has folded every question up to the oldest pending one, and it alone decides; `ahead` also has the
 answers that came early, and only chooses what to ask next.
+
+The state also keeps how the error bound fell: one series for the terminal, the page and the report.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from itertools import islice
 from typing import Any, NamedTuple
 
-from shortlist.core import loop, revisions
+import numpy as np
+
+from shortlist.core import imports, loop, revisions
 from shortlist.core.betting import in_parts
-from shortlist.core.draws import draw_number
-from shortlist.core.evidence import pending_questions as as_pending
+from shortlist.core.draws import draw_case, draw_number
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import pair_items, pair_number
-from shortlist.core.tally import Block, Vote
-from shortlist.errors import NothingToAsk
-from shortlist.study.bound_history import START, BoundHistory, extended
+from shortlist.core.problem import Problem
+from shortlist.core.stopping.base import StoppingRule
+from shortlist.core.tally import Block, Vote, as_block
+from shortlist.errors import NothingToAsk, StudyDone, StudyPaused, VoidJudge
 from shortlist.study.events import (
+    EXPIRED,
     VOIDED,
     Asked,
     CountedVote,
@@ -34,6 +38,21 @@ from shortlist.study.events import (
     Told,
     Withdrawn,
 )
+
+GROWTH = 1.05
+MOST_FITS = 500  # constrained fits that one point of a glr study may cost
+
+
+class BoundPoint(NamedTuple):
+    """The error bound after `votes` votes, and about how many more votes were needed then."""
+
+    votes: int
+    error_bound: float
+    votes_left: float | None
+
+
+BoundHistory = tuple[BoundPoint, ...]
+START: BoundHistory = (BoundPoint(0, 1.0, None),)
 
 
 class Unsettled(NamedTuple):
@@ -74,13 +93,31 @@ def empty_state(start: loop.State) -> StudyState:
     return StudyState(start, start, {})
 
 
+def expire(state: StudyState, now: float) -> tuple[StudyState, list[Event]]:
+    """The state without the questions whose lease is over, and the events that close them."""
+    leases = [(asked.question, asked.lease) for asked in state.pending if asked.lease is not None]
+    expired: list[Event] = [Skipped(question, EXPIRED) for question, lease in leases if lease < now]
+    return (apply_all(state, expired) if expired else state), expired
+
+
+def check_open(state: StudyState, judge: str | None, study: str) -> None:
+    """Raise VoidJudge, StudyDone or StudyPaused if this judge is asked nothing more."""
+    if judge in state.voided:
+        raise VoidJudge(str(judge))
+    if state.settled.verdict.done:
+        raise StudyDone(str(state.settled.verdict.reason))
+    if state.paused:
+        raise StudyPaused(study)
+
+
 def next_question(
-    state: StudyState, judge: str | None, avoid: frozenset[int], lease: float | None, pair: int | None = None
-) -> Asked:
+    state: StudyState, judge: str | None, avoid: frozenset[int], pair: int | None = None, cases: Sequence[str] = (),
+    lease: float | None = None, run: str | None = None,
+) -> Asked:  # fmt: skip
     """The question to ask now, about the pair if one is given. Raises NothingToAsk when pending questions use up the
     vote budget."""
     ahead, problem, pending = state.ahead, state.ahead.problem, state.pending
-    if problem.max_votes is not None and len(pending) + round(ahead.tally.votes) >= problem.max_votes:
+    if problem.max_votes is not None and len(pending) + round(ahead.evidence.tally.votes) >= problem.max_votes:
         raise NothingToAsk(
             f"all {problem.max_votes} votes of the budget are asked for; answer or skip the pending questions"
         )
@@ -88,7 +125,8 @@ def next_question(
     i, j = pair_items(problem.n, loop.ask(ahead, [*asked, *state.skipped], avoid) if pair is None else pair)
     if draw_number(2, "side", ahead.seed, state.n_asked):
         i, j = j, i
-    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, None, lease)
+    case = draw_case(ahead.seed, state.n_asked, cases) if cases else None
+    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, case, lease, run)
 
 
 def apply_all(state: StudyState, events: Iterable[Event]) -> StudyState:
@@ -140,68 +178,53 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
         state = state._replace(voided=state.voided | {event.judge})
     if not event.votes:
         return state
+    pending = pending_votes(state)
     with one_thread():
-        left = revisions.withdraw(state.ahead, [_vote(counted) for counted in event.votes], pending_questions(state))
-    return _decided(state, left)
+        votes = [_vote(counted) for counted in event.votes]
+        imported = [_vote(counted) for counted in event.votes if counted.question is None]
+        left = revisions.withdraw(state.ahead, votes, pending, imported)
+    return _decided(state, left, pending)
 
 
 def _imported(event: Imported, state: StudyState) -> StudyState:
+    pending, settled, votes = pending_votes(state), state.settled, event.block
+    if not len(event.first):
+        return state
     with one_thread():
-        for _, _, after in _parts(event, state):
-            history = extended(state.bound_history, after, pending_questions(state))
-            state = state._replace(settled=after, bound_history=history)
-    return _look_ahead(state)
-
-
-def _parts(event: Imported, state: StudyState) -> Iterator[tuple[loop.State, Block, loop.State]]:
-    """Imported votes as they are folded, in parts, with the states before and after each. The bets of a part are fixed
-    before its first vote is read."""
-    after = state.settled
-    for part in in_parts(event.block, after.tally.votes):
-        if after.verdict.done:
-            return
-        before, after = after, loop.tell_block(after, part, pending_questions(state))
-        yield before, part, after
-
-
-def imported_votes(state: StudyState, events: Sequence[Event], judge: str) -> list[CountedVote]:
-    """The imported votes of a judge that the verdict rests on, with their bets. Bets are not stored with an import, so
-    the study is folded again up to the judge's last imported vote; `state` is the one before all events."""
-    theirs = [place for place, event in enumerate(events) if isinstance(event, Imported) and judge in event.judge]
-    found: list[CountedVote] = []
-    for event in events[: theirs[-1] + 1] if theirs else ():
-        if isinstance(event, Imported) and judge in event.judge:
-            found += _votes_of(event, state, judge)
-        state = apply(event, state)
-    return found
-
-
-def _votes_of(event: Imported, state: StudyState, judge: str) -> list[CountedVote]:
-    names, found = iter(event.judge), list[CountedVote]()
-    with one_thread():
-        for before, part, _ in _parts(event, state):
-            first, second, outcome, _, bets = before.evidence.place_bets(part)
-            assert bets is not None
-            columns = first.tolist(), second.tolist(), outcome.tolist(), bets.tolist()
-            rows = zip(*columns, islice(names, len(bets)), strict=True)
-            found += [CountedVote(None, *row) for *row, name in rows if name == judge]
-    return found
+        if "ledger" in settled.stopping.wants:
+            settled = imports.add_import(settled, votes, np.asarray(event.share), event.is_sorted, pending)
+        else:
+            for begin, end in in_parts(len(event.first), settled.evidence.tally.votes):
+                settled = loop.tell_block(settled, votes.part(begin, end), pending)
+        history = _extended(state.bound_history, settled, pending)
+    return _look_ahead(state._replace(settled=settled, bound_history=history))
 
 
 def _paused(event: Paused, state: StudyState) -> StudyState:
     return state._replace(paused=event.paused)
 
 
-def pending_questions(state: StudyState) -> Block | None:
-    """The pending questions, for a stopping rule that counts them as lost."""
-    if not state.any_order:
+def pending_votes(state: StudyState) -> Block | None:
+    """The pending questions, for a stopping rule that counts them as lost. Their outcomes mean nothing."""
+    if not state.unsettled or not state.any_order:
         return None
-    return as_pending([_answer(question) for question in state.unsettled.values()])
+    return as_block([_answer(question) for question in state.unsettled.values()])
 
 
 def _close(state: StudyState, closed: Unsettled) -> StudyState:
-    if state.any_order:
-        return _close_now(state, closed)
+    """With a question that was answered or skipped."""
+    if not state.any_order:
+        return _close_in_order(state, closed)
+    left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
+    state = state._replace(unsettled=left)
+    pending = as_block([_answer(question) for question in left.values()]) if left else None
+    with nullcontext() if state.ahead.evidence.mle is None else one_thread():
+        if closed.outcome is None:
+            return _decided(state, revisions.recheck(state.ahead, pending), pending)
+        return _decided(state, loop.tell(state.ahead, _answer(closed), pending), pending)
+
+
+def _close_in_order(state: StudyState, closed: Unsettled) -> StudyState:
     unsettled = {**state.unsettled, closed.asked.question: closed}
     settled, waiting = state.settled, list(unsettled.values())
     with one_thread():
@@ -209,26 +232,35 @@ def _close(state: StudyState, closed: Unsettled) -> StudyState:
             first = waiting.pop(0)
             settled = settled if first.outcome is None else loop.tell(settled, _answer(first))
     left = {later.asked.question: later for later in waiting}
-    history = extended(state.bound_history, settled, None)
+    history = _extended(state.bound_history, settled, None)
     return _look_ahead(state._replace(settled=settled, unsettled=left, bound_history=history))
 
 
-def _close_now(state: StudyState, closed: Unsettled) -> StudyState:
-    left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
-    state = state._replace(unsettled=left)
-    pending = pending_questions(state)
-    with nullcontext() if state.ahead.evidence.mle is None else one_thread():
-        if closed.outcome is None:
-            return _decided(state, revisions.recheck(state.ahead, pending))
-        return _decided(state, loop.tell(state.ahead, _answer(closed), pending))
-
-
-def _decided(state: StudyState, decided: loop.State) -> StudyState:
+def _decided(state: StudyState, decided: loop.State, pending: Block | None) -> StudyState:
     """With a loop state that has every answer so far."""
     history = state.bound_history
     if decided.verdict is not state.settled.verdict:
-        history = extended(history, decided, pending_questions(state))
+        history = _extended(history, decided, pending)
     return state._replace(settled=decided, ahead=decided, bound_history=history)
+
+
+def _extended(history: BoundHistory, state: loop.State, pending: Block | None) -> BoundHistory:
+    """The series with a point for this state, if one is due: the bound changed, or the votes grew by 5 %."""
+    verdict, last = state.verdict, history[-1]
+    is_reported = state.stopping.name != "glr"  # the cheap check of glr only asks whether to stop
+    grown = verdict.votes >= GROWTH * last.votes and verdict.votes > last.votes
+    ended = verdict.done and verdict.votes != last.votes
+    if not (grown or ended or (verdict.error_bound != last.error_bound and is_reported)):
+        return history
+    bound = verdict.error_bound
+    if not (is_reported or verdict.done):
+        bound = loop.examine(state, pending).error_bound if is_recorded(state.problem, state.stopping) else 1.0
+    return (*history, BoundPoint(verdict.votes, bound, verdict.votes_left))
+
+
+def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
+    """Whether the series is kept: the error bound of a glr study with many items takes too long."""
+    return stopping.name != "glr" or problem.k * (problem.n - problem.k) <= MOST_FITS
 
 
 def _look_ahead(state: StudyState) -> StudyState:
@@ -243,7 +275,7 @@ def _answer(question: Unsettled) -> Vote:
 
 
 def _vote(counted: CountedVote) -> Vote:
-    return Vote(counted.first, counted.second, counted.outcome, counted.bet)
+    return Vote(*counted[1:])
 
 
 FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {

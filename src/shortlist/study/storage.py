@@ -1,8 +1,8 @@
-"""Where events are kept: in memory here, in a database in sql.py. Events are only ever added.
+"""Where events are stored: in memory here, in a database in sql.py. Events are only added, never changed.
 
 A study is known by its name. Its events are numbered from 0 without gaps, and `writing` holds the study's lock, so
-whoever adds events has read all before them. Beside the events there are judges' known answers, of which the first one
-is kept, and when each run was last seen alive.
+a writer has read all events before its own. The storage also keeps judges' cached answers, of which the first one
+counts, and when each run was last seen alive.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ class Snapshot(NamedTuple):
 
 
 class AnswerKey(NamedTuple):
-    """Who was asked about what, in which order: what a known answer is found by."""
+    """The key of a cached answer: which judge was asked about which pair, in which order."""
 
     judge: str
     case: str | None  # its id
     first: str
     second: str
-    question: int | None = None  # without a case, the one question that the answer is for
+    question: int | None = None  # without a case: the only question that the answer is for
 
     @property
     def digest(self) -> str:
@@ -38,28 +38,28 @@ class AnswerKey(NamedTuple):
 
 
 class Writer(Protocol):
-    """What the holder of a study's lock can do. All of it happens, or nothing."""
+    """Writes to a study whose lock is held. All of it happens, or nothing."""
 
     def since(self, number: int) -> list[Entry]: ...
     def add(self, entries: Sequence[Entry]) -> None: ...
 
 
 class Storage(Protocol):
-    """A place for studies."""
+    """Stores studies."""
 
     @property
     def keeps_snapshots(self) -> bool: ...
     def create(self, name: str, spec: str) -> None:
-        """A new study; raises StudyExists if the name is taken."""
+        """Create a study. Raises StudyExists if the name is taken."""
         ...
 
     def spec(self, name: str) -> str:
-        """What the study was created with; raises UnknownStudy."""
+        """What the study was created with. Raises UnknownStudy."""
         ...
 
     def names(self) -> list[str]: ...
     def since(self, name: str, number: int) -> list[Entry]:
-        """All events from that number on."""
+        """All events from this number on."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[Writer]: ...
@@ -67,15 +67,15 @@ class Storage(Protocol):
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None: ...
     def known_answer(self, name: str, key: AnswerKey) -> float | None: ...
     def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
-        """Keep an answer, unless there is one already; returns the one that is kept."""
+        """Store an answer unless there is one already. Returns the one that is stored."""
         ...
 
     def beat(self, name: str, run: str, now: float) -> None:
-        """The run was at work on the study at that time."""
+        """Note that the run was working on the study at this time."""
         ...
 
     def leave(self, name: str, run: str) -> None:
-        """The run has ended."""
+        """Note that the run has ended."""
         ...
 
     def beats(self, name: str) -> dict[str, float]:
@@ -90,7 +90,7 @@ class _Stored:
     spec: str
     lock: threading.RLock = field(default_factory=threading.RLock)
     entries: list[Entry] = field(default_factory=list)
-    unsaved: list[Entry] = field(default_factory=list)  # nobody reads them before the write is over
+    unsaved: list[Entry] = field(default_factory=list)  # not visible to readers until the write ends
     answers: dict[AnswerKey, float] = field(default_factory=dict)
     beats: dict[str, float] = field(default_factory=dict)
 
@@ -118,7 +118,7 @@ class _Stored:
 
 
 class MemoryStorage:
-    """For one process, and gone with it."""
+    """Studies in memory. They end with the process."""
 
     keeps_snapshots = False
 
@@ -142,7 +142,7 @@ class MemoryStorage:
         return self._study(name)
 
     def snapshot(self, name: str) -> Snapshot | None:
-        return None  # whoever has the events has the state
+        return None  # in memory the events are enough
 
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None:
         pass

@@ -1,22 +1,22 @@
-"""A study: ask, tell, verdict. Whatever happens becomes an event (events.py) in a storage. The fold of the events is
-the state (state.py), and the table of what became of every question (rows.py). Several processes may work on one study:
-each reads what the others added before it adds something itself (sync.py).
+"""A study: ask, tell, verdict. Every change is an event (events.py) in a storage. The fold of the events is
+the state (state.py), and the table of all questions and votes (rows.py). Several processes may work on one study:
+each reads what the others added before it adds its own events (sync.py).
 """
 
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from shortlist.core import loop
-from shortlist.core.arguments import whole
-from shortlist.core.draws import draw_case
 from shortlist.core.linalg import one_thread
-from shortlist.core.problem import Problem
+from shortlist.core.outcomes import outcome_told
+from shortlist.core.problem import Problem, whole
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.posterior import chances
-from shortlist.core.stopping.verdict import Verdict, named
+from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally
 from shortlist.errors import (
     AlreadyAnswered,
@@ -27,11 +27,10 @@ from shortlist.errors import (
     NothingToAsk,
     NothingToUndo,
     StudyDone,
-    StudyPaused,
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.study.bound_history import BoundHistory
+from shortlist.study.caveats import import_caveats
 from shortlist.study.events import (
     EXPIRED,
     VOIDED,
@@ -39,7 +38,6 @@ from shortlist.study.events import (
     CountedVote,
     Entry,
     Event,
-    Imported,
     Late,
     Paused,
     Skipped,
@@ -47,26 +45,28 @@ from shortlist.study.events import (
     Told,
     Withdrawn,
 )
-from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs, outcome_told, question_id
+from shortlist.study.importing import ImportRows, make_import
+from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
 from shortlist.study.state import (
+    BoundHistory,
     StudyState,
     apply,
     apply_all,
+    check_open,
     empty_state,
-    imported_votes,
+    expire,
     next_question,
-    pending_questions,
+    pending_votes,
 )
 from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.sync import Sync
 
-IMPORT = 1000  # votes in one event
 VoteTuple = tuple[str, str, float, str | None]  # first, second, outcome, judge
 
 
 class Study:
-    """Made by `create_study` and `load_study`."""
+    """A search for the best k items. `create_study` and `load_study` return one."""
 
     def __init__(
         self,
@@ -109,13 +109,13 @@ class Study:
         self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
         lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
     ) -> Question | list[Question]:  # fmt: skip
-        """The next question for a judge. With a count: a list of that many, to be answered in parallel.
+        """The next question for a judge. With a count: a list of questions to answer in parallel.
 
         avoid: pairs of items that this judge must not be shown, such as their own work.
         pair: ask about these two items, as after an undo.
-        lease: seconds after which the question is closed as skipped if there is no answer.
-        cases: ids of what the items can be compared on. Each question draws one at random, with replacement.
-        run: who works on it, see `take_over`.
+        lease: seconds after which an unanswered question is closed as skipped.
+        cases: ids of the cases to compare on. Each question draws one at random, with replacement.
+        run: the id of the run that works on it, see `take_over`.
 
         Raises StudyDone when there is a verdict, NothingToAsk when pending questions use up the vote budget. A list is
         shorter where the budget ends.
@@ -124,147 +124,131 @@ class Study:
         wanted = 1 if count is None else whole("count", count, 1)
         chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
         asked: list[Asked] = []
-
-        def decide(state: StudyState) -> tuple[Sequence[Event], StudyState]:
+        with self._sync.transaction():
             now = time.time()
-            expired = self._expired(now)
-            state = apply_all(state, expired)
-            if expired and state.settled.verdict.done:  # only these questions delayed the verdict
-                return expired, state
-            self._check_open(state, judge)
-            for _ in range(wanted):
-                try:
-                    event = next_question(state, judge, avoided, None if lease is None else now + lease, chosen)
-                except NothingToAsk:
-                    if not asked:
-                        raise
-                    break
-                asked.append(event if not (cases or run) else self._with_case(event, cases, run))
-                state = apply(asked[-1], state)
-            return [*expired, *asked], state
-
-        self._sync.write(decide)
+            state, expired = expire(self._sync.state, now)
+            if not (expired and state.settled.verdict.done):  # else only expired questions delayed the verdict
+                check_open(state, judge, self.name)
+                until = None if lease is None else now + lease
+                while len(asked) < wanted:
+                    try:
+                        event = next_question(state, judge, avoided, chosen, cases, until, run)
+                    except NothingToAsk:
+                        if not asked:
+                            raise
+                        break
+                    asked.append(event)
+                    state = apply(event, state)
+            self._sync.add([*expired, *asked], state)
         if not asked:
             raise StudyDone(str(self.verdict.reason))
         questions = [self._question(event) for event in asked]
         return questions[0] if count is None else questions
 
     def holders(self, judge: str) -> set[str | None]:
-        """The runs that hold the judge's pending questions; None is nobody."""
+        """The runs that hold the judge's pending questions; None stands for no run."""
         self.refresh()
         return {asked.run for asked in self._state.pending if asked.judge == judge}
 
     def take_over(self, judge: str, run: str, is_free: Callable[[str | None], bool]) -> list[Question]:
-        """Give this run the judge's pending questions that no run works on any more; no other run gets them.
+        """Give this run the judge's pending questions that no other run works on any more.
         `is_free` is given the run that had a question last, or None."""
-        taken: list[Asked] = []
-
-        def decide() -> list[Event]:
-            taken[:] = [asked for asked in self._state.pending if asked.judge == judge and is_free(asked.run)]
-            return [TakenOver(asked.question, run) for asked in taken]
-
-        self._sync.add(decide)
+        with self._sync.transaction():
+            taken = [asked for asked in self._state.pending if asked.judge == judge and is_free(asked.run)]
+            self._add(*(TakenOver(asked.question, run) for asked in taken))
         return [self._question(asked) for asked in taken]
 
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
     ) -> Verdict[str]:
-        """Answer a question: tell(q, winner=q.first), tell(q, "tie") or tell(q, 0.75) from its first item's side.
+        """Answer a question: tell(q, winner=q.first), tell(q, "tie"), or tell(q, 0.75) as seen from its first item.
 
-        A pending question counts as a loss for both items, so answer or skip every question that was asked.
+        A pending question counts as a loss for both items, so answer or skip every question.
         """
-        number = question_id(question)
-
-        def decide() -> list[Event]:
-            value = outcome_told(self.problem.family, self._checked(question), outcome, winner)
-            return [Told(number, value)] if self._state.is_pending(number) else [self._late(number, value)]
-
-        if isinstance(self._sync.add(decide)[0], Late):
-            raise LateAnswer(number)
+        with self._sync.transaction():
+            asked = self._checked(question)
+            value = outcome_told(outcome, winner, asked.first, asked.second, self.problem.family)
+            state = self._sync.state
+            event = Told(asked.id, value) if state.is_pending(asked.id) else self._late(asked.id, value)
+            self._sync.add([event], apply(event, state))
+        if isinstance(event, Late):
+            raise LateAnswer(asked.id)
         return self.verdict
 
     def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
         """Close a question without a vote. Its pair counts as asked. Skip only for reasons that do not depend on what
         the answer would have been."""
-        number = question_id(question)
-
-        def decide() -> list[Event]:
-            self._checked(question)
-            if not self._state.is_pending(number):
-                raise AlreadyAnswered(number)
-            return [Skipped(number, reason)]
-
-        self._sync.add(decide)
+        with self._sync.transaction():
+            asked = self._checked(question)
+            if not self._state.is_pending(asked.id):
+                raise AlreadyAnswered(asked.id)
+            self._add(Skipped(asked.id, reason))
         return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
-        """Withdraw an answer. What it supported is lost and what it opposed stays, so that an undo after a look at the
-        results cannot help an answer. The pair may be asked again. A verdict that was reached before stays."""
-        number = question_id(question)
-
-        def decide() -> list[Event]:
-            self._checked(question)
-            row = self.row(number)
+        """Withdraw an answer. Its support is removed and its opposition stays, so an undo after a look at the
+        results cannot help an item. The pair may be asked again. A verdict reached before does not change."""
+        with self._sync.transaction():
+            row = self.row(self._checked(question).id)
             if row.status != "counted":
-                raise NothingToUndo(number)
+                raise NothingToUndo(row.question)
             self._check_undo()
-            return [Withdrawn((self._counted_vote(row),))]
-
-        self._sync.add(decide)
+            self._add(Withdrawn((self._counted_vote(row),)))
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
-        """Ask this judge nothing more, and withdraw all their votes as `undo` does, imported ones too. Their pending
-        questions count as lost by both items, or as skipped where votes count in order. A verdict that was reached
-        before stays."""
-
-        def decide() -> list[Event]:
+        """Stop asking this judge, and withdraw all their votes as `undo` does, imported ones too. Their pending
+        questions count as lost by both items, or as skipped where votes count in order. A verdict reached
+        before does not change."""
+        with self._sync.transaction():
             rows = [row for row in self._sync.table.of_judge(judge) if row.status == "counted"]
-            told = [self._counted_vote(row) for row in rows if row.question is not None]
-            imported = imported_votes(self._sync.start, self._sync.events, judge) if len(told) < len(rows) else []
-            if told or imported:
+            if rows:
                 self._check_undo()
             pending = [Skipped(asked.question, VOIDED) for asked in self._state.pending if asked.judge == judge]
-            return [Withdrawn((*told, *imported), judge), *pending]
-
-        self._sync.add(decide)
+            self._add(Withdrawn(tuple(map(self._counted_vote, rows)), judge), *pending)
         return self.verdict
 
     def import_votes(
         self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None] = (),
-        source: str = "",
+        source: str = "", unit: Sequence[str | None] = (), id: Sequence[str | None] = (),
     ) -> Verdict[str]:  # fmt: skip
-        """Count votes from elsewhere, in the order in which they were cast: not sorted by winner or by pair. The votes
-        on each pair must be complete, not selected by outcome."""
-        votes = self._as_import(first, second, outcome, judge, source)
+        """Add votes from elsewhere, in the order in which they were cast: not sorted by winner or by pair. The votes
+        on each pair must be complete, not selected by outcome.
 
-        def decide() -> list[Event]:
-            for voided in self._state.voided.intersection(name for name in votes.judge if name is not None):
+        unit: a label per vote; votes with the same label share a source of chance, such as the case they are about, and
+        weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own.
+        id: what tells votes apart that are otherwise equal.
+
+        A row that was imported before is left out. `caveats` of the verdict says what does not count, and why.
+        """
+        rows = self._as_import(first, second, outcome, judge, unit, id)
+        with self._sync.transaction():
+            for voided in self._state.voided.intersection(name for name in rows.judge if name is not None):
                 raise VoidJudge(voided)
             if self._state.unsettled and not self._state.any_order:
-                raise BadProblem("questions are pending, and votes count in order here; answer or skip them first")
-            return [votes.part(begin, begin + IMPORT) for begin in range(0, len(votes.outcome), IMPORT)]
-
-        self._sync.add(decide)
-        return self.verdict
+                raise BadProblem("votes count in the order asked, and questions are pending; answer or skip them first")
+            self._add(make_import(rows, source, self._state.settled, self._sync.table, self.items))
+        return replace(self.verdict, caveats=import_caveats(self._sync.table))
 
     def pause(self, paused: bool = True) -> None:
-        """Ask no more questions; answers to pending ones still count. pause(False) opens the study again."""
-        self._sync.add(lambda: [Paused(paused)] if paused != self._state.paused else [])
+        """Stop asking questions; answers to pending ones still count. pause(False) resumes."""
+        with self._sync.transaction():
+            if paused != self._state.paused:
+                self._add(Paused(paused))
 
     @property
     def storage(self) -> Storage:
-        """Where its events are."""
+        """The storage of its events."""
         return self._sync.storage
 
     @property
     def sampling(self) -> SamplingRule:
-        """The sampling rule: which pair to ask next."""
+        """The sampling rule, which chooses the next pair."""
         return self._state.ahead.sampling
 
     @property
     def stopping(self) -> StoppingRule:
-        """The stopping rule: when the answer is proved."""
+        """The stopping rule, which decides when the answer is proved."""
         return self._state.ahead.stopping
 
     @property
@@ -278,53 +262,54 @@ class Study:
 
     @property
     def verdict(self) -> Verdict[str]:
-        """The verdict by the stopping rule; cheap. Its error bound may be some votes old: see `examine`."""
-        state = self._state.settled
-        if self._named is None or not state.verdict.says_the_same(self._named[0]):
-            self._named = state.verdict, named(state.verdict, self.items, state.theta_hat)
-        elif self._named[0] is not state.verdict:
-            self._named = state.verdict, self._named[1].after(state.verdict.votes, state.verdict.votes_left)
+        """The verdict so far; cheap. Its error bound may be some votes old: see `examine`."""
+        state = self._sync.state.settled
+        if self._named is None or self._named[0] is not state.verdict:
+            again = None if self._named is None else renamed(state.verdict, *self._named)
+            self._named = state.verdict, again or named(state.verdict, self.items, state.theta_hat)
         return self._named[1]
 
     def examine(self) -> Verdict[str]:
-        """The verdict in full: the error bound now, and which items are proved in or out. Slow for many items."""
+        """The full verdict: the current error bound, which items are proved in or out, and caveats about imported
+        votes. Slow for many items."""
         state = self._state.settled
         with one_thread():
-            return named(loop.examine(state, pending_questions(self._state)), self.items, state.theta_hat)
+            found = named(loop.examine(state, pending_votes(self._state)), self.items, state.theta_hat)
+        return replace(found, caveats=import_caveats(self._sync.table))
 
     @property
     def bound_history(self) -> BoundHistory:
-        """How the error bound fell: votes, error_bound and votes_left, oldest first."""
+        """The error bound over time: points with votes, error_bound and votes_left, oldest first."""
         return self._state.bound_history
 
     @property
     def advice(self) -> str | None:
-        """What the owner should know: a tie that will never resolve, or pairs that block a proof."""
+        """A hint for the owner: a tie that never resolves, or pairs that block a proof."""
         return advise(self._state.ahead, self.items)
 
     @property
     def utilities(self) -> dict[str, float]:
-        """The estimate from all answers so far: maximum likelihood, or the planner's estimate where none is kept."""
+        """The ratings estimated from all answers so far: maximum likelihood, or the planning estimate."""
         return dict(zip(self.items, map(float, self._state.ahead.theta_hat), strict=True))
 
     @property
     def tally(self) -> Tally:
-        """The votes that the verdict rests on, by pair."""
+        """The votes behind the verdict, by pair."""
         return self._state.ahead.tally
 
     def chances(self, scale: float = 1.5) -> dict[str, float]:
-        """Each item's probability of being in the top k if utilities are N(0, scale^2): to look at, not a proof."""
+        """Each item's probability of being in the top k under a N(0, scale^2) prior: an estimate, not a proof."""
         with one_thread():
             found = chances(self.problem, self.tally, scale)
         return dict(zip(self.items, map(float, found), strict=True))
 
     @property
     def rows(self) -> list[Row]:
-        """Every question asked and every vote imported, with what became of it."""
+        """Every question asked and every vote imported, with its status."""
         return list(self._sync.table.rows)
 
     def row(self, number: int) -> Row:
-        """What became of a question."""
+        """The row of a question, with its status."""
         if not 0 <= number < self._state.n_asked:
             raise UnknownQuestion(number)
         return self._sync.table.of_question(number)
@@ -345,8 +330,8 @@ class Study:
 
     @property
     def votes(self) -> list[VoteTuple]:
-        """The votes that count, imported ones and those after the verdict too: first, second, outcome and judge, in the
-        order they came in."""
+        """The votes that count, also imported ones and those after the verdict: first, second, outcome, judge, in the
+        order in which they arrived."""
         return [
             (row.first, row.second, row.outcome, row.judge)
             for row in counted(self._sync.table.rows)
@@ -358,8 +343,8 @@ class Study:
         return as_frame(self._sync.table.rows)
 
     def question(self, number: int) -> Question:
-        """A question that was asked, by its id."""
-        found = self._state.unsettled.get(number)
+        """The question with this id."""
+        found = self._sync.state.unsettled.get(number)
         return self._question(found.asked) if found is not None else _question_of(self.row(number))
 
     @property
@@ -368,7 +353,7 @@ class Study:
         return [self._question(asked) for asked in self._state.pending]
 
     def is_pending(self, number: int) -> bool:
-        """Was it asked, and is it neither answered nor skipped?"""
+        """Whether it was asked and is neither answered nor skipped."""
         return self._state.is_pending(number)
 
     def pending_of(self, judge: str | None) -> list[Question]:
@@ -377,11 +362,11 @@ class Study:
 
     @property
     def entries(self) -> list[Entry]:
-        """All events, with the times they were added."""
+        """All events, with the times at which they were added."""
         return self._sync.entries
 
     def transaction(self) -> AbstractContextManager[None]:
-        """What is asked and told inside is one write to the storage, with its lock held: all of it happens or
+        """Questions and answers inside are one write to the storage, with its lock held: all of it happens or
         nothing. Keep it short, and open no other transaction inside."""
         return self._sync.transaction()
 
@@ -389,17 +374,8 @@ class Study:
     def _state(self) -> StudyState:
         return self._sync.state
 
-    def _with_case(self, asked: Asked, cases: Sequence[str], run: str | None) -> Asked:
-        case = draw_case(self.seed, asked.question, cases) if cases else None
-        return asked._replace(case=case, run=run)
-
-    def _check_open(self, state: StudyState, judge: str | None) -> None:
-        if judge in state.voided:
-            raise VoidJudge(str(judge))
-        if state.settled.verdict.done:
-            raise StudyDone(str(state.settled.verdict.reason))
-        if state.paused:
-            raise StudyPaused(self.name)
+    def _add(self, *events: Event) -> None:
+        self._sync.add(events, apply_all(self._state, events))
 
     def _allowed(self, pair: int) -> int:
         if self.problem.allowed is not None and pair not in self.problem.allowed:
@@ -410,51 +386,49 @@ class Study:
         if not self._state.any_order:
             raise BadProblem("votes can be withdrawn only with stopping='edges' and wins, ties or grades")
 
-    def _expired(self, now: float) -> list[Event]:
-        leased = [(asked.question, asked.lease) for asked in self._state.pending if asked.lease is not None]
-        return [Skipped(question, EXPIRED) for question, lease in leased if lease < now]
-
     def _late(self, number: int, outcome: float) -> Event:
-        """An answer after the lease expired is kept; a second answer is refused."""
+        """Store an answer that came after the lease expired; refuse a second answer."""
         row = self.row(number)
         if row.reason != EXPIRED or row.status not in ("skipped", "late"):
             raise AlreadyAnswered(number)
         return Late(number, outcome)
 
     def _checked(self, question: Question | int) -> Question:
-        """The question as it was asked, which the given one must equal."""
-        number = question_id(question)
-        there = self.question(number)
-        if isinstance(question, Question) and question != there:
+        """The question as it was asked. The given question must equal it."""
+        number = question.id if isinstance(question, Question) else question
+        if not isinstance(number, int) or isinstance(number, bool):
             raise UnknownQuestion(number)
-        return there
+        asked = self.question(number)
+        if isinstance(question, Question) and question != asked:
+            raise UnknownQuestion(number)
+        return asked
 
     def _counted_vote(self, row: Row) -> CountedVote:
         assert row.outcome is not None
         assert row.bet is not None
-        return CountedVote(row.question, self._number[row.first], self._number[row.second], row.outcome, row.bet)
+        first, second = self._number[row.first], self._number[row.second]
+        return CountedVote(row.question, first, second, row.outcome, row.bet, row.weight)
 
     def _question(self, asked: Asked) -> Question:
         first, second = self.items[asked.first], self.items[asked.second]
         return Question(asked.question, first, second, asked.judge, asked.bet, asked.case)
 
     def _as_import(
-        self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None],
-        source: str,
-    ) -> Imported:  # fmt: skip
+        self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], *labels: Sequence[str | None]
+    ) -> ImportRows:
         ones, others = self._item_numbers(first), self._item_numbers(second)
-        values, judges = as_outcomes(outcome), tuple(judge) if judge else (None,) * len(outcome)
-        if not len(ones) == len(others) == len(values) == len(judges):
-            raise BadOutcome("first, second, outcome and judge must have the same length")
+        values, extras = as_outcomes(outcome), [tuple(label) if label else (None,) * len(outcome) for label in labels]
+        if len({len(column) for column in (ones, others, values, *extras)}) > 1:
+            raise BadOutcome("first, second, outcome, judge, unit and id must have the same length")
         if any(i == j for i, j in zip(ones, others, strict=True)):
-            raise BadOutcome("a vote compares an item with itself; leave it out")
+            raise BadOutcome("a vote compares an item with itself; remove it")
         self.problem.family.check(values)
-        return Imported(ones, others, tuple(values.tolist()), judges, source)
+        return ImportRows(ones, others, tuple(values.tolist()), *extras)
 
     def _item_numbers(self, names: Sequence[str]) -> tuple[int, ...]:
         for name in names:
             if not isinstance(name, str) or name not in self._number:
-                raise BadVotes(f"{name!r} is not an item of this study; leave its votes out")
+                raise BadVotes(f"{name!r} is not an item of this study; remove its votes")
         return tuple(self._number[name] for name in names)
 
 

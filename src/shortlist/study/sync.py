@@ -1,8 +1,8 @@
-"""A study's events, and the state they fold to, kept in step with a storage that other processes write to as well."""
+"""A study's events and state, synchronised with a storage that other processes also write to."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import StudyState, apply_all
 from shortlist.study.storage import Snapshot, Storage, Writer
 
-SNAPSHOT = 1000  # events and votes to fold before a snapshot pays
+SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off off
 
 
 class Sync:
@@ -21,7 +21,7 @@ class Sync:
     def __init__(
         self, storage: Storage, name: str, items: Sequence[str], start: StudyState, known: Sequence[object]
     ) -> None:
-        """The events of that study; `known` are the objects that snapshots name and do not hold."""
+        """`known` are the objects that snapshots reference instead of containing."""
         self.storage, self.name, self.items, self.start, self.known = storage, name, items, start, list(known)
         self.state, self._read = start, 0
         self._table: RowTable | None = None
@@ -39,7 +39,7 @@ class Sync:
 
     @property
     def entries(self) -> list[Entry]:
-        """The events read so far, with the times they were added."""
+        """The events read so far, with the times at which they were added."""
         with self._lock:
             return [*self._since(0), *self._unsaved][: self._read]
 
@@ -49,7 +49,7 @@ class Sync:
 
     @property
     def table(self) -> RowTable:
-        """The rows of the events read so far. Made when first asked for, and kept in step from then on."""
+        """The rows of the events read so far. Computed lazily, then updated with each event."""
         with self._lock:
             if self._table is None:
                 self._table = RowTable(self.items)
@@ -63,7 +63,8 @@ class Sync:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is written inside is one write to the storage, with its lock held: all of it happens or nothing."""
+        """With the study's lock held and all events read. What is added inside is one write to the storage: all of it
+        happens or nothing."""
         with self._lock:
             if self._writer is not None:
                 yield
@@ -71,45 +72,34 @@ class Sync:
             known = self.state, self._read
             try:
                 with self.storage.writing(self.name) as self._writer:
-                    self._fold(self._writer.since(self._read))
+                    if new := self._writer.since(self._read):
+                        self._fold(new)
                     known = self.state, self._read
                     yield
+                    self._writer.add(self._unsaved)
             except BaseException:
                 (self.state, self._read), self._table = known, None
                 raise
             finally:
                 self._writer, self._unsaved = None, []
-            self._save_snapshot()
+            if self._effort >= self._saved + SNAPSHOT:
+                self._save_snapshot()
 
-    def write(self, decide: Callable[[StudyState], tuple[Sequence[Event], StudyState]]) -> Sequence[Event]:
-        """Under the study's lock: read what is new, decide what to add, add it. What cannot be folded is not added."""
-        with self.transaction():
-            assert self._writer is not None
-            events, self.state = decide(self.state)
-            now = time.time()
-            entries = [Entry(number, now, event) for number, event in enumerate(events, self._read)]
-            self._writer.add(entries)
-            self._unsaved += entries
-            self._note(entries)
-        return events
-
-    def add(self, decide: Callable[[], Sequence[Event]]) -> Sequence[Event]:
-        """Write events that are folded in the usual way."""
-
-        def fold(state: StudyState) -> tuple[Sequence[Event], StudyState]:
-            events = decide()
-            return events, apply_all(state, events)
-
-        return self.write(fold)
+    def add(self, events: Sequence[Event], state: StudyState) -> None:
+        """Add events, in a transaction. `state` is the study after them, so what cannot be folded is not added."""
+        now = time.time()
+        entries = [Entry(number, now, event) for number, event in enumerate(events, self._read)]
+        self._unsaved += entries
+        self.state = state
+        self._read += len(entries)
+        if self._table is not None:
+            self._table.fold(entries)
 
     def _since(self, number: int) -> list[Entry]:
         return self.storage.since(self.name, number) if self._writer is None else self._writer.since(number)
 
     def _fold(self, entries: Sequence[Entry]) -> None:
         self.state = apply_all(self.state, (entry.event for entry in entries))
-        self._note(entries)
-
-    def _note(self, entries: Sequence[Entry]) -> None:
         self._read += len(entries)
         if self._table is not None:
             self._table.fold(entries)
@@ -121,13 +111,15 @@ class Sync:
             self.state, self._read = state, snapshot.number
         self._saved = self._effort
         self.refresh()
-        self._save_snapshot()
+        if self._effort >= self._saved + SNAPSHOT:
+            self._save_snapshot()
 
     @property
     def _effort(self) -> int:
-        return self._read + round(self.state.settled.tally.votes)
+        """What it takes to fold the study from its first event: an import is one event with many votes."""
+        return self._read + round(self.state.settled.evidence.tally.votes)
 
     def _save_snapshot(self) -> None:
-        if self.storage.keeps_snapshots and self._effort >= self._saved + SNAPSHOT:
+        if self.storage.keeps_snapshots:
             self.storage.save_snapshot(self.name, Snapshot(self._read, encode(self.state, self.known)))
-            self._saved = self._effort
+        self._saved = self._effort

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shortlist.core.arguments import shown
 from shortlist.core.families import Family
 from shortlist.core.outcomes import outcome_of_share, share_of
 from shortlist.core.pairs import Floats
+from shortlist.core.problem import shown
 from shortlist.errors import BadOutcome, BadVotes, UnknownItem
 
 NESTED = (dict, list, tuple, set, np.ndarray)

@@ -1,6 +1,6 @@
 """Open a vote file or a data frame as a table of named columns: CSV and its relatives, JSON, Parquet, frames.
 
-Nothing is interpreted here: cells are strings or whatever the file's format has. pandas, polars and pyarrow are
+Nothing is interpreted here: cells are strings or the types of the file's format. pandas, polars and pyarrow are
 optional, and loaded only when they are needed.
 """
 
@@ -328,7 +328,7 @@ def _pandas_cells(series: Any) -> list[Any]:
 
 
 def _foreign(file: str, call: Callable[[], T]) -> T:
-    """Turn whatever another package raises on broken data into one line."""
+    """Turn any error that another package raises on broken data into one line."""
     try:
         return call()
     except ShortlistError:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shortlist.core.arguments import shown
+from shortlist.core.problem import shown
 from shortlist.errors import BadVotes
 from shortlist.votes.cells import GRADES, plain_word, printable
 from shortlist.votes.files import BadRow, Source

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.core.arguments import shown
 from shortlist.core.families import Family, make_family
 from shortlist.core.pairs import Floats
+from shortlist.core.problem import shown
 from shortlist.errors import BadVotes
 from shortlist.votes.cells import (
     Names,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shortlist.core.arguments import shown
+from shortlist.core.problem import shown
 from shortlist.errors import BadVotes, ShortlistError
 from shortlist.votes.cells import EXACT, name
 from shortlist.votes.files import load

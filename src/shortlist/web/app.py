@@ -1,11 +1,16 @@
-"""The service, assembled: routes, errors, and the middleware around every request."""
+"""The service, assembled: routes, errors, and the middleware around every request. And how to run it: uvicorn with one
+or more workers, and the owner's first link."""
 
 import gc
+import os
+import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -14,9 +19,12 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from shortlist import __version__, errors
-from shortlist.web.middleware import RequestMiddleware, log
+from shortlist.errors import BadProblem
+from shortlist.study.sql import Database
+from shortlist.web.auth import Kind, create_token, has_owner
+from shortlist.web.middleware import RequestMiddleware, log, log_config
 from shortlist.web.routes import judges, pages, questions, sessions, studies, uploads
-from shortlist.web.service import Service, Settings
+from shortlist.web.service import METRICS_FOLDER, Service, Settings
 
 STATUS: dict[type[errors.ShortlistError], int] = {
     errors.UnknownStudy: 404,
@@ -32,6 +40,8 @@ STATUS: dict[type[errors.ShortlistError], int] = {
 }
 PARTS = (sessions, studies, judges, questions, uploads, pages)
 SWITCH = 0.0005  # seconds; Python's default is 5 ms
+GRACE = 10  # seconds for running requests when the service is stopped
+UNRESPONSIVE = 120  # seconds until a silent worker is replaced; on a busy machine a start takes longer than uvicorn's 5
 ABOUT = "Find the best k of n items with as few noisy pairwise comparisons as possible. All pages use only this API."
 
 
@@ -95,3 +105,45 @@ def _allowed_methods(request: Request) -> str:
     routes = [route for part in PARTS for route in part.router.routes]
     matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for route in matching for method in getattr(route, "methods", None) or ()}))
+
+
+def owner_link(storage: str, base: str) -> str:
+    """A new link. The first person who opens it becomes the owner."""
+    database = Database(storage)
+    try:
+        return f"{base}/join#{create_token(database, Kind.owner_link)}"
+    finally:
+        database.close()
+
+
+def first_link(storage: str, base: str) -> str | None:
+    """A link for the owner if nobody has ever signed in as the owner."""
+    database = Database(storage)
+    try:
+        return None if has_owner(database) else f"{base}/join#{create_token(database, Kind.owner_link)}"
+    finally:
+        database.close()
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise BadProblem if the service cannot listen there: one line instead of a traceback."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as reason:
+            raise BadProblem(f"cannot listen on {host}:{port}: {getattr(reason, 'strerror', None) or reason}") from None
+
+
+def run(settings: Settings, host: str, port: int, workers: int, level: str) -> None:
+    """Serve until stopped. Running requests are answered first."""
+    settings.tell_workers()
+    with tempfile.TemporaryDirectory(prefix="shortlist-metrics-") as folder:
+        if workers > 1:
+            os.environ[METRICS_FOLDER] = folder  # workers read it when they start
+        uvicorn.run(
+            "shortlist.web.app:create_app", factory=True, host=host, port=port, workers=workers, access_log=False,
+            log_config=log_config(level), timeout_graceful_shutdown=GRACE, server_header=False, proxy_headers=True,
+            timeout_worker_healthcheck=UNRESPONSIVE,
+        )  # fmt: skip

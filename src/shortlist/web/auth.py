@@ -52,7 +52,7 @@ LIFETIME = {Kind.owner_link: 7 * DAY, Kind.owner_session: 30 * DAY, Kind.judge_s
 
 
 class Token(NamedTuple):
-    """A valid token, and whom it belongs to."""
+    """A valid token, and who owns it."""
 
     id: str
     kind: Kind

@@ -16,7 +16,7 @@ from shortlist.study.sql import Database
 from shortlist.study.study import Study
 from shortlist.web.auth import has_open_link, list_judges
 from shortlist.web.display import is_closed
-from shortlist.web.study_cache import Agreements, OpenStudy
+from shortlist.web.service import Agreements, OpenStudy
 
 MOST_PAIRS = 2000
 MOST_RECENT = 50
@@ -57,7 +57,7 @@ def dashboard(database: Database, opened: OpenStudy) -> dict[str, Any]:
 
 
 def votes_left_range(verdict: Verdict[str], delta: float) -> tuple[float | None, float | None]:
-    """A rough range around the votes to go, which held the truth in 89 % of simulated looks.
+    """A rough range for the number of votes to go. It contained the true number in 89 % of simulated checks.
 
     Evidence grows by a random walk whose variance is about twice its drift, as log likelihood ratios do. The time to
     gain `missing` nats then has a relative spread of sqrt(2 / missing). Plans are cautious: many studies end sooner

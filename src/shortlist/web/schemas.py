@@ -1,12 +1,12 @@
 """The bodies of requests and answers: the contract of /openapi.json."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from shortlist.web.auth import NAME
 from shortlist.web.display import Card
-from shortlist.web.judging import JudgingState, Status
 
 HOLD = 5  # questions that a judge may hold
 
@@ -24,11 +24,28 @@ PersonName = Annotated[
 ]
 
 
+class JudgingState(StrEnum):
+    open = "open"
+    waiting = "waiting"  # all votes of the limit are asked for; some judges have not answered yet
+    paused = "paused"
+    closed = "closed"
+    done = "done"
+
+
+class Status(StrEnum):
+    """What became of an answer."""
+
+    counted = "counted"
+    skipped = "skipped"
+    undone = "undone"
+    late = "late"  # stored but not counted: the judge's time for this question was over
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(BaseModel):
+class ErrorBody(BaseModel):
     """What is wrong, and what to do about it."""
 
     detail: str
@@ -174,11 +191,12 @@ class VerdictOut(BaseModel):
     guarantee: str
     statistic: float | None = Field(description="Only for the stopping rule glr.")
     threshold: float | None = Field(description="Only for the stopping rule glr.")
+    caveats: list[str] = Field(description="What to know before relying on the result, one sentence each.")
     sentence: str
 
 
 class Counts(BaseModel):
-    """Questions and imported votes by what became of them."""
+    """How many questions and imported votes have each status."""
 
     counted: int
     pending: int = Field(description="Asked, and not answered yet.")
@@ -274,4 +292,4 @@ class Health(BaseModel):
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route. Any request may be invalid, too large or too frequent, or find no storage."""
-    return {code: {"model": Problem} for code in (400, *codes, 413, 422, 429, 503)}
+    return {code: {"model": ErrorBody} for code in (400, *codes, 413, 422, 429, 503)}

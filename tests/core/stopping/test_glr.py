@@ -149,4 +149,4 @@ def test_with_a_tolerance_no_single_item_is_certain():
     verdict = shortlist.certify(*votes, k=1, stopping="glr", tolerance=0.2)
     assert verdict.done
     assert verdict.certainly_in == verdict.certainly_out == ()
-    assert "no outsider better by 0.2" in verdict.guarantee
+    assert "some outsider is better by 0.2" in verdict.guarantee

@@ -1,4 +1,4 @@
-"""Sampling rules: which pair to ask next. One file each; stopping is the stopping rule's business."""
+"""Sampling rules: which pair to ask next. One file each. Stopping rules decide when to stop."""
 
 from collections.abc import Callable
 
@@ -18,5 +18,5 @@ SAMPLING_RULES: dict[str, Callable[[], SamplingRule]] = {
 
 
 def default_stopping(sampling: SamplingRule | str) -> str:
-    """The name of the stopping rule that a sampling rule goes with unless another is given."""
+    """The name of the default stopping rule for a sampling rule."""
     return "glr" if getattr(sampling, "name", sampling) in PAPERS else "edges"

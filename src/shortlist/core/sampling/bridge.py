@@ -59,7 +59,8 @@ class Bridge:
         self, memory: BridgeMemory, problem: Problem, evidence: Evidence, rounds: int, draws: Draws
     ) -> BridgeMemory:
         """A new plan for each new belief."""
-        if memory.plan is not None and memory.belief == evidence.kept_ledger.belief.number:
+        assert evidence.ledger is not None  # it is wanted
+        if memory.plan is not None and memory.belief == evidence.ledger.belief.number:
             return memory
         return _remember(evidence, draws)
 

@@ -1,4 +1,4 @@
-"""Track-and-Stop: solve the oracle game at the estimate now and then, and follow its allocation.
+"""Track-and-Stop: solve the oracle game at the current estimate at intervals, and follow its allocation.
 
 D-tracking with forced exploration. Garivier & Kaufmann (2016), Section 3.1, with pairs for arms.
 """
@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.arguments import real
 from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Floats, Ints, n_pairs
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real
 from shortlist.core.sampling.base import deficits, hand_out
 from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
 
@@ -28,7 +27,7 @@ class TrackAndStopMemory(NamedTuple):
 
 @dataclass(frozen=True)
 class TrackAndStop:
-    """growth: solve the game again when the votes grew by this share. gap: how exactly, as a share of the rate."""
+    """growth: solve the game again when the votes grew by this share. gap: relative precision of the solution."""
 
     growth: float = 0.05
     gap: float = 0.05

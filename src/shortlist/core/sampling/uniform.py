@@ -1,4 +1,4 @@
-"""Every pair equally often: what other sampling rules are compared with."""
+"""Ask every pair equally often: the reference for other sampling rules."""
 
 from dataclasses import dataclass
 

@@ -29,7 +29,7 @@ class StoppingRule(Protocol):
         ...
 
     def any_order(self, problem: Problem) -> bool:
-        """May answers count as they come in, or only in the order asked?"""
+        """Whether answers count as they arrive. Otherwise they count in the order asked."""
         ...
 
     def start(self, problem: Problem) -> StoppingMemory:
@@ -39,11 +39,11 @@ class StoppingRule(Protocol):
     def check(
         self, memory: StoppingMemory, problem: Problem, evidence: Evidence, pending: Block | None = None
     ) -> tuple[StoppingMemory, Verdict[int]]:
-        """Is it enough? Called after every vote, so it must be cheap. `pending` are questions not answered yet."""
+        """Whether to stop. Called after every vote, so it must be cheap. `pending` are questions not answered yet."""
         ...
 
     def examine(
         self, memory: StoppingMemory, problem: Problem, evidence: Evidence, pending: Block | None = None
     ) -> Verdict[int]:
-        """All that can be said now. Called when a person looks."""
+        """The full verdict. Called when a person asks for it."""
         ...

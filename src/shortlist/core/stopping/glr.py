@@ -10,20 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.arguments import real
 from shortlist.core.estimate import Screen, Tie, log_likelihood, reverse, screen
 from shortlist.core.evidence import Evidence
 from shortlist.core.linalg import cholesky
 from shortlist.core.pairs import Floats, boundary, laplacian, top_k
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally
 from shortlist.errors import BadProblem
 
 REFRESH = 0.01  # look at all pairs again when the votes grew by this share
 GUARANTEE = (
-    "error probability at most {delta:g} if votes are independent and follow the {model} model with utilities within "
-    "±{bound:g} (GLR theorem)"
+    "a proved answer is wrong with probability at most {delta:g} if votes are independent and follow the {model} model "
+    "with utilities within ±{bound:g} (GLR theorem)"
 )
 
 
@@ -186,7 +185,7 @@ def _bound(log_bound: float) -> float:
 
 
 def _guarantee(problem: Problem) -> str:
-    within = f"no outsider better by {problem.tolerance:g} or more, " if problem.tolerance else ""
+    within = f"wrong means that some outsider is better by {problem.tolerance:g} or more; " if problem.tolerance else ""
     return f"{within}{GUARANTEE.format(delta=problem.delta, model=problem.family.name, bound=problem.bound)}"
 
 

@@ -11,19 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.arguments import real, whole
 from shortlist.core.evidence import Evidence
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats, boundary, top_k
-from shortlist.core.problem import Problem
+from shortlist.core.problem import Problem, real, whole
 from shortlist.core.ridge import SCALE, Laplace, laplace
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally
 from shortlist.errors import BadProblem
 
 GUARANTEE = (
-    "error probability at most {delta:g} on average over a N(0, {scale:g}²) prior on utilities, up to the Laplace "
-    "approximation; no worst-case promise"
+    "a proved answer is wrong with probability at most {delta:g} on average over a N(0, {scale:g}²) prior on utilities,"
+    " up to the Laplace approximation; no worst-case promise"
 )
 
 
@@ -97,7 +96,9 @@ class Posterior:
         return self.check(memory, problem, evidence, pending)[1]
 
     def _guarantee(self, problem: Problem) -> str:
-        within = f"no outsider better by {problem.tolerance:g} or more, " if problem.tolerance else ""
+        within = (
+            f"wrong means that some outsider is better by {problem.tolerance:g} or more; " if problem.tolerance else ""
+        )
         return within + GUARANTEE.format(delta=problem.delta, scale=self.scale)
 
 

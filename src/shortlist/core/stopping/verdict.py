@@ -1,4 +1,4 @@
-"""What is proved so far, as a record that prints as a sentence."""
+"""What is proved so far, as a value that prints as a sentence."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Verdict(Generic[Item]):
 
     `error_bound` is an anytime bound: for any level a fixed beforehand, the chance of ever showing a wrong set
     with a bound of at most a is itself at most a (posterior: on average over its prior, when one stops at it).
-    It rests on `guarantee`.
+    `guarantee` says what it assumes.
     """
 
     done: bool
@@ -36,22 +36,13 @@ class Verdict(Generic[Item]):
     threshold: float | None = None  # glr: beta; while not done, at most beta
     caveats: tuple[str, ...] = ()  # what to know before relying on it, one sentence each
 
-    def says_the_same(self, other: "Verdict[Item]") -> bool:
-        """Is only the number of votes another, as far as can be seen at a glance?"""
-        same = self.top is other.top and self.undecided is other.undecided and self.done == other.done
-        return same and (self.statistic, self.error_bound) == (other.statistic, other.error_bound)
-
-    def after(self, votes: int, votes_left: float | None) -> "Verdict[Item]":
-        """The same verdict some votes later."""
-        return evolve(self, votes=votes, votes_left=votes_left)
-
     def to_dict(self) -> dict[str, Any]:
-        """The verdict as plain values for JSON: lists for tuples, None for what is not finite."""
+        """The verdict as plain values for JSON: lists for tuples, None for numbers that are not finite."""
         parts = {name: _plain(getattr(self, name)) for name in FIELDS}
         return {**parts, "sentence": str(self)}
 
     def status(self, item: Item) -> str:
-        """Is the item in the answer, and is that proved?"""
+        """Whether the item is in the answer, and whether that is proved."""
         if item in self.certainly_in or item in self.certainly_out:
             return "in, proved" if item in self.certainly_in else "out, proved"
         return f"{'in' if item in self.top else 'out'}, {'proved' if self.reason == 'certified' else 'not proved'}"
@@ -70,7 +61,7 @@ class Verdict(Generic[Item]):
             return f"Top {len(self.top)} of {size}: {names}. Error at most {self.error_bound:.2g}, {votes}."
         left = f", about {self.votes_left:,.0f} to go" if self.votes_left else ""
         ending = f"Vote budget used up after {votes}" if self.done else f"Not proved yet: {votes} so far{left}"
-        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "nothing proved"
+        bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "no error bound yet"
         return f"{ending}. Best guess for the top {len(self.top)} of {size}: {names} ({bound})."
 
 
@@ -100,7 +91,7 @@ FIELDS = tuple(part.name for part in fields(Verdict))
 
 
 def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict[str]:
-    """The verdict with names for numbers, the top best first."""
+    """The verdict with names instead of item numbers, the top best first."""
 
     def names(numbers: Sequence[int]) -> tuple[str, ...]:
         return tuple(items[number] for number in numbers)
@@ -108,3 +99,11 @@ def named(verdict: Verdict[int], items: Sequence[str], theta: Floats) -> Verdict
     best_first = sorted(verdict.top, key=lambda i: -theta[i])
     sides = {side: names(getattr(verdict, side)) for side in ("certainly_in", "certainly_out", "undecided")}
     return Verdict(**{**vars(verdict), **sides, "top": names(best_first)})
+
+
+def renamed(verdict: Verdict[int], last: Verdict[int], named: Verdict[str]) -> Verdict[str] | None:
+    """The verdict with the names of the last one; None unless both say the same, as can be seen at a glance."""
+    same = verdict.top is last.top and verdict.undecided is last.undecided and verdict.done == last.done
+    if not same or (verdict.statistic, verdict.error_bound) != (last.statistic, last.error_bound):
+        return None
+    return evolve(named, votes=verdict.votes, votes_left=verdict.votes_left)

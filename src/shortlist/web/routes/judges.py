@@ -14,8 +14,7 @@ from shortlist.web.auth import (
     revoke,
 )
 from shortlist.web.schemas import JudgeIn, JudgesIn, Link, Links, Revoked, problems
-from shortlist.web.service import Service
-from shortlist.web.study_cache import study_id
+from shortlist.web.service import Service, study_id
 
 router = APIRouter(prefix="/api/studies/{name}", tags=["judges"], responses=problems(401, 403, 404))
 

@@ -1,19 +1,29 @@
-"""A judge's side of a study: take questions, vote, skip, undo."""
+"""A judge's side of a study: take questions, vote, skip, undo. A request that is sent twice takes effect once.
+
+A judge holds a few questions: the one on the screen and the next. Both are pending with this judge, so nobody else gets
+the same work meanwhile. A judge who reloads the page gets the questions they hold, not new ones.
+"""
 
 import math
 
 from fastapi import APIRouter
 
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadOutcome
+from shortlist.errors import (
+    AlreadyAnswered,
+    BadOutcome,
+    LateAnswer,
+    NothingToAsk,
+    NotYours,
+    StudyDone,
+    StudyPaused,
+    UnknownQuestion,
+)
 from shortlist.study.questions import Question
-from shortlist.web import judging
 from shortlist.web.auth import QuestionId, QuestionJudge, ServiceDep, StudyJudge, StudyName, split_id
 from shortlist.web.display import is_closed
-from shortlist.web.judging import JudgingState
-from shortlist.web.schemas import QuestionOut, Take, Turn, VoteIn, VoteOut, problems
-from shortlist.web.service import Service
-from shortlist.web.study_cache import OpenStudy
+from shortlist.web.schemas import JudgingState, QuestionOut, Status, Take, Turn, VoteIn, VoteOut, problems
+from shortlist.web.service import OpenStudy, Service
 
 router = APIRouter(prefix="/api", tags=["judging"], responses=problems(401, 403, 404))
 MESSAGES = {
@@ -32,7 +42,7 @@ def take(service: ServiceDep, token: StudyJudge, name: StudyName, given: Take) -
     assert token.judge is not None
     opened = service.studies.open(name)
     opened.study.refresh()
-    turn = _turn(service, opened, *judging.take(opened, token.judge, given.hold, service.settings.lease))
+    turn = _turn(service, opened, *_held(opened, token.judge, given.hold, service.settings.lease))
     turn.answered = sum(row.status == "counted" for row in opened.study.rows_of(token.judge))
     return turn
 
@@ -42,16 +52,16 @@ def vote(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: VoteI
     """Answer a question and get the next. Sending the same answer again changes nothing; a different one is refused."""
     assert token.judge is not None
     if (given.outcome is None) == (given.skip is None):
-        raise BadOutcome("send either an outcome or a reason to skip, not both")
+        raise BadOutcome("send either an outcome or a reason to skip")
     name, number = split_id(id)
     opened = service.studies.open(name)
-    question = judging.find_question(opened, number, token.judge)
+    question = find_question(opened, number, token.judge)
     with opened.study.transaction():
         if given.outcome is not None:
-            status = judging.vote(opened, question, given.outcome)
+            status = _tell(opened, question, given.outcome)
         else:
-            status = judging.skip(opened, question, given.skip or "")
-        state, questions = judging.take(opened, token.judge, given.hold, service.settings.lease)
+            status = _skip(opened, question, given.skip or "")
+        state, questions = _held(opened, token.judge, given.hold, service.settings.lease)
     service.metrics.votes.labels(status.value).inc()
     return VoteOut(id=id, status=status, next=_turn(service, opened, state, questions))
 
@@ -63,13 +73,94 @@ def undo(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take)
     assert token.judge is not None
     name, number = split_id(id)
     opened, lease = service.studies.open(name), service.settings.lease
-    question = judging.find_question(opened, number, token.judge)
-    status = judging.undo(opened, question)
+    question = find_question(opened, number, token.judge)
+    status = undo_vote(opened, question)
     service.metrics.votes.labels(status.value).inc()
-    again = judging.ask_again(opened, question, token.judge, lease)
-    state, questions = judging.take(opened, token.judge, given.hold, lease)
+    again = _ask_again(opened, question, token.judge, lease)
+    state, questions = _held(opened, token.judge, given.hold, lease)
     questions.sort(key=lambda other: other.id != again)  # the same pair first
     return VoteOut(id=id, status=status, next=_turn(service, opened, state, questions))
+
+
+def _held(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[JudgingState, list[Question]]:
+    """The judge's pending questions, with new ones to make `hold` of them; none if `hold` is 0."""
+    study = opened.study
+    if not hold:
+        return (JudgingState.done if study.verdict.done else JudgingState.open), []
+    held = study.pending_of(judge)
+    try:
+        if len(held) < hold:
+            held += study.ask(hold - len(held), judge=judge, lease=lease, cases=opened.case_ids)
+    except StudyDone:
+        return JudgingState.done, []
+    except StudyPaused:
+        return JudgingState.paused, []
+    except NothingToAsk:
+        return (JudgingState.open, held) if held else (JudgingState.waiting, [])
+    return (JudgingState.done, []) if study.verdict.done else (JudgingState.open, held)
+
+
+def find_question(opened: OpenStudy, number: int, judge: str | None) -> Question:
+    """A question that this judge was asked; None as the judge finds anybody's. Raises UnknownQuestion or NotYours."""
+    try:
+        question = opened.study.question(number)
+    except UnknownQuestion:
+        opened.study.refresh()  # another worker may have asked it
+        question = opened.study.question(number)
+    if judge is not None and question.judge != judge:
+        raise NotYours(number)
+    return question
+
+
+def _tell(opened: OpenStudy, question: Question, outcome: float) -> Status:
+    """Store an answer. The same answer again is fine; a different one raises AlreadyAnswered."""
+    study = opened.study
+    if not opened.display.ties and outcome not in (0.0, 1.0):
+        raise BadOutcome("this study has no ties and no grades; send 1 if the first is better, 0 if the second is")
+    if not study.is_pending(question.id) and study.row(question.id).status == "late":
+        return Status.late
+    try:
+        study.tell(question.id, outcome)
+    except LateAnswer:
+        return Status.late
+    except AlreadyAnswered:
+        row = study.row(question.id)
+        if (row.status, row.outcome) != ("counted", outcome):
+            raise
+    return Status.counted
+
+
+def _skip(opened: OpenStudy, question: Question, reason: str) -> Status:
+    """Close a question without an answer. Skipping it again is fine."""
+    try:
+        opened.study.skip(question.id, reason)
+    except AlreadyAnswered:
+        if opened.study.row(question.id).status not in ("skipped", "late"):
+            raise
+    return Status.skipped
+
+
+def undo_vote(opened: OpenStudy, question: Question) -> Status:
+    """Undo a vote. A question without a vote that counts stays as it is; a pending one raises UnknownQuestion."""
+    opened.study.refresh()
+    status = opened.study.row(question.id).status
+    if status == "pending":
+        raise UnknownQuestion(question.id)
+    if status == "counted":
+        opened.study.undo(question.id)
+    return Status.undone
+
+
+def _ask_again(opened: OpenStudy, question: Question, judge: str, lease: float) -> int | None:
+    """Ask about the same pair, unless it is pending with this judge already; None if nothing more is asked."""
+    pair = question.first, question.second
+    for other in opened.study.pending_of(judge):
+        if {other.first, other.second} == set(pair):
+            return other.id
+    try:
+        return opened.study.ask(judge=judge, lease=lease, cases=opened.case_ids, pair=pair).id
+    except (StudyDone, StudyPaused, NothingToAsk):
+        return None
 
 
 def _turn(service: Service, opened: OpenStudy, state: JudgingState, questions: list[Question]) -> Turn:

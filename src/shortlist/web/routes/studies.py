@@ -12,11 +12,10 @@ from shortlist.votes.write import WRITERS
 from shortlist.web.auth import Kind, Owner, QuestionId, ServiceDep, StudyName, find_judge, revoke, split_id
 from shortlist.web.dashboard import dashboard, state_of
 from shortlist.web.display import Content, make_display, save_display, set_closed
-from shortlist.web.judging import find_question, undo
-from shortlist.web.pictures import check_free, claim
+from shortlist.web.routes.questions import find_question, undo_vote
+from shortlist.web.routes.uploads import check_free, claim
 from shortlist.web.schemas import Dashboard, JudgeIn, StateIn, Studies, StudyIn, StudyLine, problems
-from shortlist.web.service import Service
-from shortlist.web.study_cache import OpenStudy, newest_studies, study_id
+from shortlist.web.service import OpenStudy, Service, newest_studies, study_id
 
 MOST_LISTED = 100  # each study in the list is opened
 router = APIRouter(prefix="/api", tags=["studies"], responses=problems(401))
@@ -88,7 +87,7 @@ def void_vote(service: ServiceDep, token: Owner, id: QuestionId) -> Dashboard:
     """Undo one vote of any judge."""
     name, number = split_id(id)
     opened = service.studies.open(name)
-    undo(opened, find_question(opened, number, None))
+    undo_vote(opened, find_question(opened, number, None))
     return _dashboard(service, opened)
 
 

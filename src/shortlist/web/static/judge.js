@@ -110,7 +110,7 @@ async function deliver() {
       outbox.shift()
       localStorage.setItem(`${mine} last`, question.id)
       online()
-      if (said.status === 'late') notice('Your time for this question was over. Your answer is stored but does not count.')
+      if (said.status === 'late') notice('The time for this question is over. Your answer is stored but does not count.')
       next(said.next)
     } catch (error) {
       if (error instanceof Refused && ![429, 503].includes(error.status)) refused(error)

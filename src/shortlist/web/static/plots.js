@@ -19,8 +19,10 @@ const scale = (from, to, a, b) => (value) => a + ((value - from) / (to - from ||
 const short = (text, most) => (text.length > most ? text.slice(0, most - 1) + '…' : text)
 
 // One row per item: its rating, a 95 % interval, and whether it is proved to be in or out; a line below the top k.
-export function ratings(items, k) {
-  const row = 26, left = 190, right = 160, width = 900, height = items.length * row + 34
+// `room` is the width there is, in pixels: on a phone the plot is drawn narrower, so that its text stays readable.
+export function ratings(items, k, room) {
+  const narrow = room < 600, [left, right, width, most] = narrow ? [125, 95, 400, 16] : [190, 160, 900, 26]
+  const row = 26, height = items.length * row + 34
   const low = Math.min(...items.map((item) => item.low)), high = Math.max(...items.map((item) => item.high))
   const x = scale(low, high, left, width - right)
   const sure = items.filter((item) => item.proved).length
@@ -32,10 +34,10 @@ export function ratings(items, k) {
     const group = draw('g', { class: kind })
     group.append(
       title,
-      draw('text', { x: left - 10, y: y + 4, 'text-anchor': 'end', class: 'name' }, short(item.name, 26)),
+      draw('text', { x: left - 10, y: y + 4, 'text-anchor': 'end', class: 'name' }, short(item.name, most)),
       draw('line', { x1: x(item.low), x2: x(item.high), y1: y, y2: y, 'stroke-width': 3, opacity: .45 }),
       draw('circle', { cx: x(item.utility), cy: y, r: 5.5 }),
-      draw('text', { x: width - right + 12, y: y + 4, class: kind }, { in: '✓ in', out: '✗ out', undecided: likely(item.chance) }[kind]),
+      draw('text', { x: width - right + 12, y: y + 4, class: kind }, { in: '✓ in', out: '✗ out', undecided: narrow ? rough(item.chance) : `${rough(item.chance)} likely in` }[kind]),
     )
     svg.append(group)
     if (place === k - 1) {
@@ -104,7 +106,7 @@ export function allocation(pairs, items) {
 }
 
 // Only what is proved is shown as 0 or 100 %.
-const likely = (chance) => `${chance > .99 ? '> 99' : chance < .01 ? '< 1' : Math.round(100 * chance)} % likely in`
+const rough = (chance) => `${chance > .99 ? '> 99' : chance < .01 ? '< 1' : Math.round(100 * chance)} %`
 
 export function percent(share) {
   const value = 100 * share

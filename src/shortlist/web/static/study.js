@@ -42,10 +42,11 @@ function left(board) {
 }
 
 function plots(board) {
-  const key = JSON.stringify([board.items, board.bound_history.length, board.verdict.votes])
+  const room = $('#ratings').clientWidth
+  const key = JSON.stringify([board.items, board.bound_history.length, board.verdict.votes, room])
   if (key === drawn) return
   drawn = key
-  $('#ratings').replaceChildren(ratings(board.items, board.settings.k))
+  $('#ratings').replaceChildren(ratings(board.items, board.settings.k, room))
   $('#bound').replaceChildren(bound(board.bound_history, board.settings.delta, board.verdict))
   $('#pairs').replaceChildren(allocation(board.pairs, board.items))
 }

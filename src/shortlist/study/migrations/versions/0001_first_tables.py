@@ -1,4 +1,4 @@
-"""The first tables: studies, and what the web service keeps beside them."""
+"""The first tables: studies, and the tables of the web service."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -14,6 +14,7 @@ import pytest
 import shortlist
 from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear
 from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy, told
+from tests.patience import PATIENCE
 
 
 def run(judge, votes=4, **options):
@@ -127,7 +128,7 @@ def test_hung_threads_do_not_use_up_the_workers():
     def judge(first, second):
         if len(hung) < 5:
             hung.append(first)
-            free.wait(60.0)
+            free.wait(PATIENCE)
         return first
 
     _, found = run(judge, votes=4, time_limit=0.2)
@@ -142,7 +143,7 @@ def test_an_async_judge_is_cancelled_when_its_time_is_up():
 
     async def judge(first, second):
         try:
-            await asyncio.sleep(0.0 if len(ended) >= 2 else 60.0)
+            await asyncio.sleep(0.0 if len(ended) >= 2 else PATIENCE)
         except asyncio.CancelledError:
             ended.append(first)
             raise
@@ -163,11 +164,11 @@ def test_context_variables_reach_the_judge():
 def test_a_blocked_judge_does_not_keep_python_from_ending():
     code = (
         "import shortlist, time\n"
-        "judge = lambda a, b: time.sleep(60)\n"
+        "judge = lambda a, b: time.sleep(3600)\n"
         "try: shortlist.run_study(shortlist.create_study(['a', 'b'], k=1), judge, time_limit=0.05, retries=0)\n"
         "except shortlist.ShortlistError: print('done')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stdout == "done\n"
 
 

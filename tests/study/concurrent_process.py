@@ -1,4 +1,4 @@
-"""One of several processes that work on a study: python hand.py URL JUDGE LOG. Writes down what it told."""
+"""One of several processes that work on a study: concurrent_process.py URL JUDGE LOG. Writes down what it told."""
 
 import sys
 import time

@@ -15,11 +15,18 @@ import pytest
 
 import shortlist
 from experiments import engines
+from tests.patience import PATIENCE
 
 from .conftest import ENVIRONMENT, ROOT, TINY, finish, log_lines, results, start, wait_for, write
-from .test_kill import LONG, lines_in
+from .test_engines_killed import LONG, lines_in
 
 pytestmark = pytest.mark.slow
+# The command, but as patient with a slow machine as these tests are.
+PATIENT = f"""
+from experiments import __main__ as command, engines
+engines.FIRST_WORKER = engines.ALONE = {PATIENCE}
+command.main()
+"""
 DASK = str(Path(sys.executable).parent / "dask")
 
 
@@ -89,7 +96,9 @@ def on(cluster):
 def under_way(cluster, on, folder, threads=1):
     """A worker with the two runs that never end, as far as it has threads, and the command that waits for it."""
     worker = cluster.add(threads)
-    process = start("run", write(folder / "long.toml", LONG), *on, folder=folder)
+    process = start(
+        "run", write(folder / "long.toml", LONG), *on, folder=folder, command=[sys.executable, "-c", PATIENT]
+    )
     wait_for(lambda: lines_in(folder) == (10 if threads > 2 else 5), process)
     return worker, process
 

@@ -30,7 +30,8 @@ from shortlist.errors import BadStorage, UnknownStudy
 from shortlist.study.events import Asked, Skipped, TakenOver, Told
 from shortlist.study.sql import close_databases
 from shortlist.study.storage import AnswerKey
-from tests.study.kill_judge import better_first
+from tests.patience import PATIENCE
+from tests.study.killed_run_judge import better_first
 
 ITEMS = [f"item {number}" for number in range(6)]
 CASES = [f"case {number}" for number in range(300)]  # so that there is something left to pay for
@@ -51,7 +52,7 @@ class Killer:
         self.told, self.known, self.kills = {}, {}, 0
 
     def command(self, url, log):
-        judge = f"{sys.executable} {Path(__file__).with_name('kill_judge.py')} {log}"
+        judge = f"{sys.executable} {Path(__file__).with_name('killed_run_judge.py')} {log}"
         command = ["run", "items.txt", "-k", "2", "--delta", "1e-30", "--max-votes", str(self.votes), "--json"]
         command += ["--sampling", self.method, "--stopping", STOPPING[self.method], "--storage", url]
         command += ["--judge", judge, "--keep", "8", "--workers", "8", "--judge-name", "judge"]
@@ -63,7 +64,7 @@ class Killer:
         return subprocess.Popen(self.command(url, log), cwd=self.folder, env=environment, text=True, **pipes)
 
     def finish(self, url, log):
-        said, trouble = self.start(url, log).communicate(timeout=600)
+        said, trouble = self.start(url, log).communicate(timeout=PATIENCE)
         assert said, trouble
         return json.loads(said)
 

@@ -8,6 +8,7 @@ import pytest
 import shortlist
 from shortlist.errors import JudgeFailed
 from tests.judges.world import AT_ONCE, new_study, noisy, same, told
+from tests.patience import PATIENCE
 
 QUIET = {"backoff": AT_ONCE, "warn": lambda text: None}
 
@@ -27,7 +28,7 @@ def test_the_event_loop_stays_free():
 
     async def notebook():
         async def work():
-            await asyncio.to_thread(asked.wait, 60.0)
+            await asyncio.to_thread(asked.wait, PATIENCE)
             free.set()
 
         working = asyncio.create_task(work())
@@ -39,7 +40,7 @@ def test_the_event_loop_stays_free():
 
     def judge(first, second):
         asked.set()
-        assert free.wait(60.0)
+        assert free.wait(PATIENCE)
         return "first"
 
     assert asyncio.run(notebook()).verdict.votes == 5
@@ -47,7 +48,7 @@ def test_the_event_loop_stays_free():
 
 def test_two_studies_at_the_same_time():
     """Each judge waits for the other."""
-    both = threading.Barrier(2, timeout=60.0)
+    both = threading.Barrier(2, timeout=PATIENCE)
 
     def judge(first, second):
         both.wait()
@@ -80,7 +81,7 @@ def test_cancelling_stops_the_run_and_loses_nothing(is_async):
     def judge(call):
         calls.append(call.id)
         if call.id >= 10:
-            never.wait(60.0)
+            never.wait(PATIENCE)
         return "first"
 
     async def async_judge(call):
@@ -100,7 +101,7 @@ def test_cancelling_stops_the_run_and_loses_nothing(is_async):
     async def notebook():
         made = shortlist.CallableJudge(async_judge if is_async else judge, name="me", takes_call=True)
         task = asyncio.create_task(shortlist.arun_study(study, made, workers=3, progress=progress, **QUIET))
-        assert await asyncio.to_thread(ten_told.wait, 60.0)
+        assert await asyncio.to_thread(ten_told.wait, PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -1,6 +1,6 @@
-"""A judge for test_kill.py: answers by what it is asked alone, after a pause that nobody can foresee, and writes down
-that it was asked. It holds its answers back once the log has as many lines as the file LOG.allowance says, so that a
-run cannot end before it is killed, however slow the killer is."""
+"""A judge for test_killed_run.py: answers by what it is asked alone, after a pause that nobody can foresee, and writes
+down that it was asked. It holds its answers back once the log has as many lines as the file LOG.allowance says, so that
+a run cannot end before it is killed, however slow the killer is."""
 
 import hashlib
 import json

@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 from shortlist import create_study, load_study
+from tests.patience import PATIENCE
 
 
 def play_together(url, folder, hands, votes):
     create_study([f"item {i}" for i in range(20)], 5, 1e-9, storage=url, name="many", max_votes=votes)
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(Path(__file__).with_name("hand.py")), url]
+    command = [sys.executable, str(Path(__file__).with_name("concurrent_process.py")), url]
     processes = [
         subprocess.Popen([*command, f"hand {i}", str(folder / f"{i}.log")], env=environment, stderr=subprocess.PIPE)
         for i in range(hands)
     ]
     for hand in processes:
-        _, said = hand.communicate(timeout=1500)
+        _, said = hand.communicate(timeout=2 * PATIENCE)
         assert hand.returncode == 0, said.decode()
         assert not said, said.decode()
     return load_study("many", url)
