@@ -203,4 +203,4 @@ def test_certify_says_so(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code
-        assert ("looks sorted by winner" in capsys.readouterr().err) is said
+        assert ("look sorted by winner" in capsys.readouterr().out) is said

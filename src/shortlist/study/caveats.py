@@ -19,8 +19,8 @@ SORTED = (
     "won. Import votes in the order in which they were cast."
 )
 REPEATED = (
-    "{:,} imported rows were counted before and left out. If they are other votes, import them with a column that tells "
-    "votes apart (id=, or --map id=COLUMN)."
+    "{:,} imported rows were counted before and left out. If they are other votes, import them with a column that "
+    "tells votes apart (id=, or --map id=COLUMN)."
 )
 
 

@@ -1,4 +1,4 @@
-"""From rows of votes to the event that imports them: what was counted before, which rows are a unit, bets and weights."""
+"""From rows of votes to the event that imports them: which rows are new, which are one unit, their bets and weights."""
 
 import hashlib
 from collections import Counter
