@@ -34,6 +34,7 @@ from shortlist.core.sampling import default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.sampling.bridge import Bridge
 from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.tally import Block, expected_tally
 from shortlist.simulation.run import simulate
@@ -230,6 +231,7 @@ def measure(quick: bool) -> list[Row]:
         rows = [
             ask_and_tell(Bridge(), spaced(100, 0.1), 5, 8_000, 1000),
             ask_and_tell(Bridge(), spaced(1000, 0.01), 10, 20_000, 200),
+            ask_and_tell(Sharpen(), spaced(100, 0.1), 5, 1_000, 300),
             ask_and_tell(OracleTracking(), spaced(20, 0.25), 5, 10_000, 300),
             ask_and_tell(OracleTracking(), spaced(100, 0.1), 5, 200_000, 900),
         ]

@@ -17,6 +17,8 @@ class MethodStyle(NamedTuple):
 
 METHOD_STYLES = {
     "bridge": MethodStyle("bridge (ours)", BLUE, "o"),
+    "sharpen": MethodStyle("sharpen", SKY, "p"),
+    "learn-then-prove": MethodStyle("learn-then-prove", BLUE, "d", ":"),
     "oracle-tracking": MethodStyle("oracle-tracking (Algorithm 1)", ORANGE, "s"),
     "oracle": MethodStyle("oracle", "#000000", "*"),
     "online-oracle": MethodStyle("online oracle", AMBER, "D"),

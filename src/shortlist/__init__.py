@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from shortlist.core.families import Gaussian as Gaussian
     from shortlist.core.oracle import solve_oracle as solve_oracle
     from shortlist.core.sampling.bridge import Bridge as Bridge
+    from shortlist.core.sampling.learn_then_prove import LearnThenProve as LearnThenProve
     from shortlist.core.sampling.oracle_tracking import OracleTracking as OracleTracking
+    from shortlist.core.sampling.sharpen import Sharpen as Sharpen
     from shortlist.core.sampling.track_and_stop import TrackAndStop as TrackAndStop
     from shortlist.core.sampling.uniform import Uniform as Uniform
     from shortlist.core.stopping.edges import Edges as Edges
@@ -60,6 +62,7 @@ _HOMES = {
     "EndpointJudge": "judges.endpoint",
     "Gaussian": "core.families",
     "Glr": "core.stopping.glr",
+    "LearnThenProve": "core.sampling.learn_then_prove",
     "MemoryCache": "judges.pending",
     "OracleTracking": "core.sampling.oracle_tracking",
     "Posterior": "core.stopping.posterior",
@@ -67,6 +70,7 @@ _HOMES = {
     "Reading": "votes.read",
     "RecordedJudge": "judges.replay",
     "Reply": "judges.base",
+    "Sharpen": "core.sampling.sharpen",
     "ShortlistError": "errors",
     "Skip": "judges.base",
     "Study": "study.study",

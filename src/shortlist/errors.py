@@ -191,6 +191,16 @@ class BadStorage(BadInput):
     """A storage that cannot be used."""
 
 
+class BrokenChain(BadStorage):
+    """The events of a study are not the ones that were written."""
+
+    def __init__(self, study: str, number: int) -> None:
+        super().__init__(
+            f"the record of study {study!r} was changed: event {number:,} is missing, or does not follow the event "
+            "before it. Restore a backup; nothing after this point can be trusted"
+        )
+
+
 class StorageOutdated(BadStorage):
     """A database of another version of shortlist."""
 

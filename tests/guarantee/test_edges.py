@@ -23,6 +23,8 @@ from shortlist.core.families import Gaussian
 from shortlist.core.pairs import node_sums, pair_ends
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.bridge import Bridge
+from shortlist.core.sampling.learn_then_prove import LearnThenProve
+from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.core.sampling.uniform import Uniform
 from shortlist.core.stopping.edges import Edges, certify_votes
 from shortlist.core.tally import Block
@@ -115,6 +117,8 @@ def drifting(vote, ledger):
 SCENARIOS = {
     "equal": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, even(5)),
     "equal, asked at random": lambda seed: play(seed, Problem(4, 1, DELTA), {0}, even(4), Uniform()),
+    "equal, sharpened": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, even(5), Sharpen()),
+    "drifting judges, two phases": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, drifting, LearnThenProve()),
     "tie at the cutoff": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, from_theta(1.5, 0.0, 0.0, -1.0, -1.5)),
     "drifting judges": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, drifting),
     "40 % ties": lambda seed: play(seed, Problem(4, 1, DELTA), {0}, even(4), ties=0.4),

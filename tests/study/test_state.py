@@ -115,10 +115,11 @@ def test_a_judge_is_not_shown_what_to_avoid(monkeypatch):
         study.ask(avoid=[("ann", "nobody")])
 
 
-def test_allowed_pairs_are_respected_or_refused():
+@pytest.mark.parametrize("sampling", ["bridge", "sharpen", "learn-then-prove"])
+def test_allowed_pairs_are_respected_or_refused(sampling):
     ring = [(a, b) for a, b in zip(ITEMS, ITEMS[1:] + ITEMS[:1], strict=True)]
     for seed in range(1, 6):  # in some of them all that the allowed pairs can prove is proved before the end
-        study = shortlist.create_study(ITEMS, k=2, allowed=ring, seed=seed)
+        study = shortlist.create_study(ITEMS, k=2, allowed=ring, seed=seed, sampling=sampling)
         rng = np.random.default_rng(5)
         asked = set()
         for _ in range(200):
@@ -134,8 +135,21 @@ def test_allowed_pairs_are_respected_or_refused():
         shortlist.create_study(ITEMS, k=2, allowed=ring, sampling="uniform")
 
 
-def test_advice_at_a_tie():
-    study = shortlist.create_study(["a", "b", "c"], k=1, seed=2)
+def test_advice_says_that_sharpen_aims_at_no_proof():
+    options = {"sampling": "sharpen"}
+    study = shortlist.create_study(ITEMS, k=2, **options)
+    for question in study.ask(3):
+        assert "not for a proof" in study.advice
+        study.tell(question, 1)
+    assert "not for a proof" in study.advice
+    assert "not for a proof" in shortlist.create_study(ITEMS, k=2, stopping="glr", **options).advice
+    assert shortlist.create_study(ITEMS, k=2, max_votes=50, **options).advice is None
+    assert shortlist.create_study(ITEMS, k=2, stopping="posterior", **options).advice is None
+
+
+@pytest.mark.parametrize("sampling", ["bridge", "learn-then-prove"])
+def test_advice_at_a_tie(sampling):
+    study = shortlist.create_study(["a", "b", "c"], k=1, seed=2, sampling=sampling)
     assert "never ends" in study.advice
     assert shortlist.create_study(["a", "b", "c"], k=1, max_votes=9).advice is None
     rng = np.random.default_rng(1)

@@ -102,10 +102,12 @@ def show_study(study: Study, as_json: bool) -> None:
     with working("Computing the error bound"):
         verdict = study.examine()
     if as_json:
-        state = {"name": study.name, "paused": study.paused, "counts": study.counts, "advice": study.advice}
+        state = {"name": study.name, "paused": study.paused, "counts": study.counts, "advice": study.advice,
+                 "head": study.head._asdict()}  # fmt: skip
         return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
     print_verdict(verdict)
     say(f"Votes and questions: {_counted(study)}.")
+    say(f"Record: {count_of(study.head.events, 'event')}, hash {study.head.hash}.")
     if study.paused:
         say("The study is paused.")
     if study.advice:

@@ -16,6 +16,7 @@ from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence, no_evidence
 from shortlist.core.pairs import Floats, Ints
 from shortlist.core.problem import Problem
+from shortlist.core.sampling import suited
 from shortlist.core.sampling.base import SamplingMemory, SamplingRule
 from shortlist.core.stopping.base import StoppingMemory, StoppingRule
 from shortlist.core.stopping.verdict import Verdict
@@ -50,6 +51,7 @@ class State(NamedTuple):
 
 def start(problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed: int = 0) -> State:
     """The state before the first vote."""
+    sampling = suited(sampling, stopping)
     wants = (sampling.wants | stopping.wants) or frozenset({"mle"})  # something must put the items in order
     evidence = no_evidence(problem, wants)
     memory, verdict = stopping.check(stopping.start(problem), problem, evidence)

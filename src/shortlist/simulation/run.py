@@ -19,7 +19,7 @@ from shortlist.core import loop
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends, pair_items
 from shortlist.core.problem import Problem, real, whole
-from shortlist.core.sampling import SAMPLING_RULES, default_stopping
+from shortlist.core.sampling import ASKS_ALLOWED, SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.sampling.oracle_tracking import OnlineOracle, Oracle, OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
@@ -332,7 +332,7 @@ def _problem(cell: _Cell, world: World) -> Problem:
         raise BadProblem(f"a utility of this instance is {largest:g}, which is not inside the bound {bound:g}")
     size = cell.instance
     allowed = getattr(size, "allowed", None)
-    if allowed is not None and cell.method != "bridge":
+    if allowed is not None and getattr(cell.method, "name", cell.method) not in ASKS_ALLOWED:
         raise BadInstance(f"method {cell.method} asks all pairs, but some have no votes here; use --method bridge")
     if cell.stopping is None:
         _check_baseline(cell, world)

@@ -8,7 +8,7 @@ from typing import Any
 
 from shortlist.core.families import Family, make_family
 from shortlist.core.problem import Problem, whole
-from shortlist.core.sampling import SAMPLING_RULES, default_stopping
+from shortlist.core.sampling import ASKS_ALLOWED, SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
@@ -44,7 +44,7 @@ def create_study(
     bound: the largest utility considered possible, in log-odds (gaussian: in units of the outcome).
     tolerance: accept members that lose to an outsider by at most this, in win probability (gaussian: in outcome units).
     max_votes: after this many votes, end with the best answer so far.
-    allowed: the pairs of items that may be asked (bridge only). Default: all pairs.
+    allowed: the pairs of items that may be asked (bridge, sharpen and learn-then-prove only). Default: all pairs.
     seed: decides which item is shown first and what the sampling rule draws. Same seed and answers, same questions.
 
     storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.
@@ -55,8 +55,10 @@ def create_study(
     """
     names = check_items(items)
     asks = _by_name(sampling, SAMPLING_RULES, "sampling rule", "learn")
-    if allowed is not None and asks.name != "bridge":
-        raise BadProblem(f"sampling rule {asks.name} asks all pairs; with allowed= choose sampling='bridge'")
+    if allowed is not None and asks.name not in ASKS_ALLOWED:
+        raise BadProblem(
+            f"sampling rule {asks.name} asks all pairs; with allowed= choose one of {', '.join(ASKS_ALLOWED)}"
+        )
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")

@@ -3,6 +3,7 @@
 An event has everything that the fold needs, with item numbers. An undo is a new event.
 """
 
+import hashlib
 import json
 from typing import Any, NamedTuple, TypeAlias
 
@@ -121,11 +122,33 @@ NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 class Entry(NamedTuple):
-    """An event with its number and the time it was added, in seconds since 1970."""
+    """An event with its number and the time it was added, in seconds since 1970.
+
+    In a database each event also holds the hash of the one before. In memory both hashes are empty.
+    """
 
     number: int
     at: float
     event: Event
+    previous: str = ""
+    hash: str = ""
+
+
+class Head(NamedTuple):
+    """The end of a study's chain of events. Whoever knows it can tell whether any event before it was changed."""
+
+    events: int
+    hash: str
+
+
+def origin(spec: str) -> str:
+    """What the first event holds as the hash before it: the hash of what the study was created with."""
+    return hashlib.sha256(spec.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def chain(previous: str, number: int, at: float, kind: str, body: str) -> str:
+    """The hash of an event. It covers the hash of the event before, so it covers all events until then."""
+    return hashlib.sha256("\n".join((previous, str(number), repr(at), kind, body)).encode()).hexdigest()
 
 
 def dump(event: Event) -> tuple[str, str]:

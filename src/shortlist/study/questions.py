@@ -8,7 +8,9 @@ import numpy as np
 
 from shortlist.core import loop
 from shortlist.core.pairs import Floats, pair_number
-from shortlist.core.sampling.bridge import Bridge
+from shortlist.core.sampling.bridge import Bridge, BridgeMemory
+from shortlist.core.sampling.learn_then_prove import TwoPhases
+from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.errors import BadOutcome, BadProblem
 
 Pair = tuple[str, str]
@@ -70,12 +72,17 @@ def check_pairs(items: Sequence[str], pairs: Pairs) -> tuple[int, ...]:
 def advise(state: loop.State, items: Sequence[str]) -> str | None:
     """A hint for the owner: a tie that never resolves, or pairs that block a proof. None if there is nothing to say."""
     problem = state.problem
-    if state.verdict.done or not isinstance(state.sampling, Bridge):
+    if state.verdict.done:
         return None
-    if state.sampling_memory.plan is not None and state.sampling_memory.plan.blocked:
-        u, v = (items[i] for i in state.sampling_memory.plan.blocked[0])
+    if isinstance(state.sampling, Sharpen):
+        return _advise_without_proof(state)
+    planned = _planned(state)
+    if planned is None:
+        return None
+    if planned.plan is not None and planned.plan.blocked:
+        u, v = (items[i] for i in planned.plan.blocked[0])
         return f"the allowed pairs cannot separate {u} from {v}, so nothing can be proved; allow more pairs"
-    hint = state.sampling.hint(state.sampling_memory, state.evidence)
+    hint = Bridge().hint(planned, state.evidence)
     if hint is not None:
         u, v = (items[i] for i in hint.line)
         return (
@@ -85,3 +92,20 @@ def advise(state: loop.State, items: Sequence[str]) -> str | None:
     if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
         return "no tolerance and no vote budget are set; if two items tie at the cutoff, this study never ends"
     return None
+
+
+def _planned(state: loop.State) -> BridgeMemory | None:
+    """The plan of a proof, if the sampling rule makes one."""
+    memory = state.sampling_memory
+    if isinstance(memory, TwoPhases):
+        return memory.bridge
+    return memory if isinstance(memory, BridgeMemory) else None
+
+
+def _advise_without_proof(state: loop.State) -> str | None:
+    if state.problem.max_votes is not None or state.stopping.name == "posterior":
+        return None
+    return (
+        "the sampling rule sharpen looks for the best answer, not for a proof, so this study may never end by itself; "
+        "set max_votes, or choose the sampling rule bridge or learn-then-prove"
+    )

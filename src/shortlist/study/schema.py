@@ -55,11 +55,13 @@ events = Table(
     Column("kind", String(20), nullable=False),
     Column("body", Text, nullable=False),
     Column("at", Float, nullable=False),
+    Column("previous", String(64), nullable=False),  # the hash of the event before
 )  # fmt: skip
 snapshots = Table(
     "snapshots", tables,
     Column("study", ForeignKey("studies.id"), primary_key=True),
     Column("number", number, nullable=False),
+    Column("head", String(64), nullable=False),
     Column("data", LargeBinary, nullable=False),
 )  # fmt: skip
 answers = Table(

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from shortlist.errors import BadStorage, StorageOutdated, StudyExists, UnknownStudy
-from shortlist.study.events import Entry, dump, load
+from shortlist.study.events import Entry, chain, dump, load, origin
 from shortlist.study.schema import (
     FLUSH,
     HEAD,
@@ -37,7 +37,7 @@ from shortlist.study.schema import (
 from shortlist.study.storage import AnswerKey, Snapshot, Writer
 
 _BEGIN = text("BEGIN IMMEDIATE")  # takes the lock now: a transaction that reads first could not get it later
-_ENTRIES = select(events.c.number, events.c.at, events.c.kind, events.c.body).order_by(events.c.number)
+_ENTRIES = select(*(events.c[name] for name in ("number", "at", "kind", "body", "previous"))).order_by(events.c.number)
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,22 @@ class _Writer:
 
     def since(self, number: int) -> list[Entry]:
         here = (events.c.study == self.study) & (events.c.number >= number)
-        return [
-            Entry(row.number, row.at, load(row.kind, row.body)) for row in self.connection.execute(_ENTRIES.where(here))
-        ]
+        return [_entry(*row) for row in self.connection.execute(_ENTRIES.where(here))]
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[Entry], head: str) -> str:
         rows = []
-        for entry in entries:
-            kind, body = dump(entry.event)
-            rows.append({"study": self.study, "number": entry.number, "kind": kind, "body": body, "at": entry.at})
+        for number, at, event, _, _ in entries:
+            kind, body = dump(event)
+            row = {"study": self.study, "number": number, "kind": kind, "body": body, "at": at, "previous": head}
+            rows.append(row)
+            head = chain(head, number, at, kind, body)
         if rows:
             self.connection.execute(insert(events), rows)
+        return head
+
+
+def _entry(number: int, at: float, kind: str, body: str, previous: str) -> Entry:
+    return Entry(number, at, load(kind, body), previous, chain(previous, number, at, kind, body))
 
 
 class Database:
@@ -104,6 +109,9 @@ class Database:
             raise UnknownStudy(name, self.names())
         return str(found)
 
+    def origin(self, name: str) -> str:
+        return origin(self.spec(name))
+
     def names(self) -> list[str]:
         with self.reading() as connection:
             return list(connection.scalars(select(studies.c.name).order_by(studies.c.name)))
@@ -121,10 +129,11 @@ class Database:
             yield _Writer(connection, study)
 
     def snapshot(self, name: str) -> Snapshot | None:
-        here = select(snapshots.c.number, snapshots.c.data).where(snapshots.c.study == self._id(name))
+        columns = (snapshots.c[part] for part in Snapshot._fields)
+        here = select(*columns).where(snapshots.c.study == self._id(name))
         with self.reading() as connection:
             row = connection.execute(here).first()
-        return None if row is None else Snapshot(row.number, row.data)
+        return None if row is None else Snapshot(*row)
 
     def save_snapshot(self, name: str, snapshot: Snapshot) -> None:
         study = self._id(name)

@@ -20,6 +20,7 @@ class Snapshot(NamedTuple):
     """The state after the events before `number`: a cache that may be thrown away."""
 
     number: int
+    head: str  # the hash of the last of these events
     data: bytes
 
 
@@ -41,7 +42,9 @@ class Writer(Protocol):
     """Writes to a study whose lock is held. All of it happens, or nothing."""
 
     def since(self, number: int) -> list[Entry]: ...
-    def add(self, entries: Sequence[Entry]) -> None: ...
+    def add(self, entries: Sequence[Entry], head: str) -> str:
+        """Add events after the one with the hash `head`; returns the hash of the last."""
+        ...
 
 
 class Storage(Protocol):
@@ -55,6 +58,10 @@ class Storage(Protocol):
 
     def spec(self, name: str) -> str:
         """What the study was created with. Raises UnknownStudy."""
+        ...
+
+    def origin(self, name: str) -> str:
+        """The hash that the first event of the study follows; empty if events are not chained here."""
         ...
 
     def names(self) -> list[str]: ...
@@ -113,8 +120,9 @@ class _Stored:
     def since(self, number: int) -> list[Entry]:
         return self.entries[number:]
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[Entry], head: str) -> str:
         self.unsaved += entries
+        return head
 
 
 class MemoryStorage:
@@ -131,6 +139,9 @@ class MemoryStorage:
 
     def spec(self, name: str) -> str:
         return self._study(name).spec
+
+    def origin(self, name: str) -> str:
+        return ""
 
     def names(self) -> list[str]:
         return sorted(self._studies)

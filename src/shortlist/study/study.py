@@ -38,6 +38,7 @@ from shortlist.study.events import (
     CountedVote,
     Entry,
     Event,
+    Head,
     Late,
     Paused,
     Skipped,
@@ -359,6 +360,12 @@ class Study:
     def pending_of(self, judge: str | None) -> list[Question]:
         """The judge's pending questions, oldest first."""
         return [self._question(asked) for asked in self._state.pending if asked.judge == judge]
+
+    @property
+    def head(self) -> Head:
+        """How many events the study has, and the hash of the last one, which covers all of them. Publish it, and anyone
+        can check later that the record was not changed."""
+        return self._sync.head
 
     @property
     def entries(self) -> list[Entry]:

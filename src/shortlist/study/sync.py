@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from shortlist.study.events import Entry, Event
+from shortlist.errors import BrokenChain
+from shortlist.study.events import Entry, Event, Head, chain, dump, origin
 from shortlist.study.rows import RowTable
 from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import StudyState, apply_all
 from shortlist.study.storage import Snapshot, Storage, Writer
 
-SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off off
+SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off
 
 
 class Sync:
@@ -23,7 +24,7 @@ class Sync:
     ) -> None:
         """`known` are the objects that snapshots reference instead of containing."""
         self.storage, self.name, self.items, self.start, self.known = storage, name, items, start, list(known)
-        self.state, self._read = start, 0
+        self.state, self._read, self._hash = start, 0, storage.origin(name)
         self._table: RowTable | None = None
         self._saved = 0
         self._writer: Writer | None = None
@@ -42,6 +43,16 @@ class Sync:
         """The events read so far, with the times at which they were added."""
         with self._lock:
             return [*self._since(0), *self._unsaved][: self._read]
+
+    @property
+    def head(self) -> Head:
+        """How many events there are, and the hash of the last. Events in memory are chained when this is asked for."""
+        if self._hash:
+            return Head(self._read, self._hash)
+        last = origin("")
+        for number, at, event, _, _ in self.entries:
+            last = chain(last, number, at, *dump(event))
+        return Head(self._read, last)
 
     @property
     def events(self) -> list[Event]:
@@ -69,16 +80,16 @@ class Sync:
             if self._writer is not None:
                 yield
                 return
-            known = self.state, self._read
+            known = self.state, self._read, self._hash
             try:
                 with self.storage.writing(self.name) as self._writer:
                     if new := self._writer.since(self._read):
                         self._fold(new)
-                    known = self.state, self._read
+                    known = self.state, self._read, self._hash
                     yield
-                    self._writer.add(self._unsaved)
+                    self._hash = self._writer.add(self._unsaved, self._hash)
             except BaseException:
-                (self.state, self._read), self._table = known, None
+                (self.state, self._read, self._hash), self._table = known, None
                 raise
             finally:
                 self._writer, self._unsaved = None, []
@@ -99,6 +110,7 @@ class Sync:
         return self.storage.since(self.name, number) if self._writer is None else self._writer.since(number)
 
     def _fold(self, entries: Sequence[Entry]) -> None:
+        self._hash = check_chain(self.name, entries, self._read, self._hash)
         self.state = apply_all(self.state, (entry.event for entry in entries))
         self._read += len(entries)
         if self._table is not None:
@@ -107,12 +119,17 @@ class Sync:
     def _resume(self) -> None:
         snapshot = self.storage.snapshot(self.name)
         state = None if snapshot is None else decode(snapshot.data, self.known)
-        if snapshot is not None and state is not None:
-            self.state, self._read = state, snapshot.number
+        if snapshot is not None and state is not None and self._follows(snapshot):
+            self.state, self._read, self._hash = state, snapshot.number, snapshot.head
         self._saved = self._effort
         self.refresh()
         if self._effort >= self._saved + SNAPSHOT:
             self._save_snapshot()
+
+    def _follows(self, snapshot: Snapshot) -> bool:
+        """Whether the snapshot is one of the events that are there."""
+        last = self.storage.since(self.name, snapshot.number - 1)
+        return bool(last) and last[0].hash == snapshot.head
 
     @property
     def _effort(self) -> int:
@@ -121,5 +138,15 @@ class Sync:
 
     def _save_snapshot(self) -> None:
         if self.storage.keeps_snapshots:
-            self.storage.save_snapshot(self.name, Snapshot(self._read, encode(self.state, self.known)))
+            self.storage.save_snapshot(self.name, Snapshot(self._read, self._hash, encode(self.state, self.known)))
         self._saved = self._effort
+
+
+def check_chain(study: str, entries: Sequence[Entry], number: int, last: str) -> str:
+    """The hash of the last of these events. Raises BrokenChain if they do not follow the event before `number`, whose
+    hash is `last`: one was changed, removed or added."""
+    for entry in entries:
+        if (entry.number, entry.previous) != (number, last):
+            raise BrokenChain(study, number)
+        number, last = number + 1, entry.hash
+    return last

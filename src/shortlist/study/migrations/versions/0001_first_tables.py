@@ -30,11 +30,13 @@ def _create_study_tables() -> None:
         sa.Column("kind", sa.String(20), nullable=False),
         sa.Column("body", sa.Text, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
+        sa.Column("previous", sa.String(64), nullable=False),
     )
     op.create_table(
         "snapshots",
         sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
         sa.Column("number", NUMBER, nullable=False),
+        sa.Column("head", sa.String(64), nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
     )
 
