@@ -19,14 +19,15 @@ LAYERS = [
     ["errors"],
 ]
 CORE_LAYERS = [
-    ["arrays", "revisions"],
+    ["arrays", "imports", "revisions"],
     ["loop"],
     ["sampling"],
     ["stopping", "oracle"],
     ["evidence"],
     ["betting", "estimate"],
     ["ridge"],
-    ["outcomes", "tally"],
+    ["units"],
+    ["order", "outcomes", "tally"],
     ["problem"],
     ["families", "linalg"],
     ["draws", "pairs"],

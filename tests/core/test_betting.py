@@ -43,7 +43,7 @@ def slow_wealth(problem, block, x, y, margin=0.0):
     """Log wealth of x's account against y on the ledger's side, vote by vote."""
     log_stake = 0.0
     null = expit(-margin)
-    for i, j, outcome, _, bet in zip(*block, strict=True):
+    for i, j, outcome, _, bet in zip(*block[:5], strict=True):
         if {int(i), int(j)} != {x, y}:
             continue
         seen, expected = (outcome, bet) if i == x else (1 - outcome, -bet)
@@ -188,7 +188,7 @@ def test_doubting_is_below_every_completion(seed, k, tolerance, open_questions):
     answered = rng.random(open_questions) < 0.7  # the others are skipped
     outcome = np.where(rng.random(open_questions) < 0.5, rng.random(open_questions), rng.integers(0, 2, open_questions))
     told = block._replace(outcome=outcome)
-    some = Block(*(column[answered] for column in told))
+    some = Block(*(column[answered] for column in told[:5]))
     for end in (ledger.add(some), ledger.add(told), ledger):
         for tolerant in (False, True) if tolerance else (False,):
             assert np.all(all_wealth(doubting, tolerant) <= all_wealth(end, tolerant) + 1e-12)

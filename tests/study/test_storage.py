@@ -342,9 +342,9 @@ def test_imported_votes_count(storage):
     verdict = study.import_votes(first, second, outcome, source="votes.csv")
     assert verdict.done
     assert set(verdict.top) == {"a", "b"}
-    assert verdict.votes < 1500
+    assert verdict.votes == 1500  # an import counts as a whole
     assert open_question in study.pending
-    assert sum(isinstance(entry.event, Imported) for entry in study.entries) == 2
+    assert sum(isinstance(entry.event, Imported) for entry in study.entries) == 1
 
 
 def test_voiding_a_judge_takes_back_their_imported_votes(storage):

@@ -26,7 +26,7 @@ COLUMNS = {
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_frames(make):
     reading = inspect_votes(make(COLUMNS))
-    assert (reading.format, reading.unit, reading.cases) == ("lmarena", "row", 2)
+    assert (reading.format, reading.numbered_by, reading.cases) == ("lmarena", "row", 2)
     table = reading.table
     assert (table.items, table.outcome.tolist()) == (("x", "y", "z"), [1, 0, 0.5])
     assert table.judge == ("1", None, "2")

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from shortlist.cli import main
+from shortlist.core import order
 from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.errors import BadVotes
 from shortlist.votes.files import BadRow
-from shortlist.votes.read import inspect_votes, looks_sorted, read_votes
+from shortlist.votes.read import inspect_votes, read_votes
 from shortlist.votes.table import make_table
 from shortlist.votes.write import write_votes
 
@@ -108,7 +109,7 @@ def test_counts(tmp_path):
         "id,model_a,model_b,winner,judge,prompt\n1,x,y,tie,ann,p\n2,x,z,both_bad,bob,p\n3,y,z,z,ann,q\n4,y,z,,ann,\n"
     )
     reading = inspect_votes(file)
-    assert (reading.kind, reading.format, reading.unit) == ("CSV", "lmarena", "line")
+    assert (reading.kind, reading.format, reading.numbered_by) == ("CSV", "lmarena", "line")
     assert reading.columns == {
         "first": "model_a", "second": "model_b", "winner": "winner", "judge": "judge", "case": "prompt",
     }  # fmt: skip
@@ -148,6 +149,10 @@ def test_the_report_can_be_read_aloud(tmp_path):
 
 
 # --- files sorted by winner ---
+
+
+def looks_sorted(table, family):
+    return order.looks_sorted(family, table.first, table.second, table.outcome)
 
 
 def cast(seed, how, votes=400, n=3, ties=0.2):
@@ -198,4 +203,4 @@ def test_certify_says_so(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code
-        assert ("looks sorted by winner" in capsys.readouterr().err) is said
+        assert ("look sorted by winner" in capsys.readouterr().out) is said

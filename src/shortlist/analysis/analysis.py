@@ -198,7 +198,9 @@ def analyse_votes(
     """Analyse a table of votes; the verdict is that of `certify`."""
     model = make_family(family, sigma)
     columns, size = (table.first, table.second, table.outcome), len(table.items)
-    verdict = arrays.certify(*columns, k, delta, table.weight, size, model, stopping, bound, tolerance=tolerance)
+    verdict = arrays.certify(
+        *columns, k, delta, table.weight, size, model, stopping, bound, tolerance=tolerance, unit=table.unit
+    )
     theta = arrays.fit(*columns, table.weight, size, model, bound)
     problem, votes = Problem(size, k, delta, model, bound, tolerance), table_votes(model, table)
     count = round(votes.total)

@@ -20,6 +20,7 @@ from shortlist.cli.options import (
     SKIP_BAD,
     STOPPING,
     TOLERANCE,
+    UNIT,
     VOTES,
     K,
     console,
@@ -48,6 +49,7 @@ from shortlist.simulation.worlds import INSTANCES, Recorded, make_instance
 from shortlist.votes.formats import read_map
 from shortlist.votes.read import inspect_votes
 from shortlist.votes.table import VoteTable
+from shortlist.votes.units import ROW, report_units
 
 LEVELS = (0.1, 0.05, 0.01, 1e-3, 1e-6)  # of delta, for the lower bounds
 FEW = 8  # pairs to ask next that are shown
@@ -87,6 +89,7 @@ def certify(
     lam: float = LAM,
     tolerance: float = TOLERANCE,
     columns: list[str] | None = MAP,
+    unit: str | None = UNIT,
     skip_bad: bool = SKIP_BAD,
     as_json: bool = JSON,
 ) -> None:
@@ -96,21 +99,31 @@ def certify(
     next.
     """
     kind = make_family(family, sigma)
-    table = load_votes(votes, kind, columns, skip_bad, in_order=stopping == "edges")
-    rows, size = (table.first, table.second, table.outcome), len(table.items)
+    table = load_votes(votes, kind, columns, skip_bad, unit)
+    rows, size, units = (table.first, table.second, table.outcome), len(table.items), table.unit
     with working("Computing what the votes prove"):
-        found = arrays.certify(*rows, k, delta, table.weight, size, kind, stopping, bound, lam, sigma, tolerance)
+        found = arrays.certify(*rows, k, delta, table.weight, size, kind, stopping, bound, lam, sigma, tolerance, units)
         theta = arrays.fit(*rows, table.weight, size, kind, bound, sigma)
         chances = _by_item(table, arrays.chances(*rows, k, table.weight, size, kind, sigma))
-        asks = [] if found.done else arrays.ask_next(*rows, k, delta, table.weight, size, kind, sigma, tolerance)
+        asks = [] if found.done else arrays.ask_next(*rows, k, delta, table.weight, size, kind, sigma, tolerance, units)
     verdict, ratings = named(found, table.items, theta), _by_item(table, theta)
     pairs = [(table.items[i], table.items[j], count) for i, j, count in asks]
     if as_json:
         own = {"k": k, "delta": delta, "utilities": ratings, "chances": chances, "ask_next": pairs}
-        return print_json({**verdict.to_dict(), **own, "rows_left_out": len(table.left_out)})
+        taken = report_units(table)
+        own |= {"rows_left_out": len(table.left_out), "units": {**taken._asdict(), "claim": taken.claim}}
+        return print_json({**verdict.to_dict(), **own})
     print_verdict(verdict)
+    _print_units(table)
     print_items(verdict, ratings, _votes_by_item(table), chances)
     _print_next(pairs)
+
+
+def _print_units(table: VoteTable) -> None:
+    """Which rows weigh as one vote together, and what is proved then."""
+    units = report_units(table)
+    if units.name != ROW or units.units < units.rows:
+        say(f"Unit: {units.name}. {str(units)[0].upper()}{str(units)[1:]}. {units.claim}.")
 
 
 def _by_item(table: VoteTable, values: Floats) -> dict[str, float]:
@@ -135,15 +148,17 @@ def _print_next(pairs: Sequence[tuple[str, str, float]]) -> None:
 def votes(
     votes: Path = VOTES,
     columns: list[str] | None = MAP,
+    unit: str | None = UNIT,
     family: str = FAMILY,
     sigma: float = SIGMA,
     as_json: bool = JSON,
 ) -> None:
     """Show how a vote file is parsed.
 
-    Prints its format, its columns, the counts, and every row that could not be read.
+    Prints its format, its columns, the counts, which rows count as one vote together, and every row that could not be
+    read.
     """
-    reading = inspect_votes(votes, make_family(family, sigma), columns=read_map(columns or ()))
+    reading = inspect_votes(votes, make_family(family, sigma), columns=read_map(columns or ()), unit=unit)
     print_json(reading.as_dict()) if as_json else console().print(str(reading))
 
 

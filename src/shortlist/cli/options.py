@@ -18,7 +18,7 @@ from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadVotes
 from shortlist.votes.formats import read_map
-from shortlist.votes.read import looks_sorted, read_votes
+from shortlist.votes.read import read_votes
 from shortlist.votes.table import VoteTable
 
 ADVANCED = "Advanced options"
@@ -72,9 +72,17 @@ VOTES = typer.Argument(
 )
 COLUMNS = (
     "Column names of the vote file, if they are not recognised: first=colA,second=colB,winner=colC. Also outcome, "
-    "loser, weight, judge, case."
+    "loser, weight, judge, case, id."
 )
 MAP = typer.Option(None, "--map", help=COLUMNS)
+UNIT = typer.Option(
+    None,
+    "--unit",
+    metavar="NAME",
+    help="Which rows share a source of chance and so count as one vote together: case, judge, the name of a column, "
+    "two of these joined by a comma, or row. row says that every row drew its case and judge afresh. Default: case if "
+    "the file has such a column, else row.",
+)
 SKIP_BAD = typer.Option(False, "--skip-bad", help="Leave out rows that cannot be read, instead of stopping.")
 STORAGE = typer.Option(
     "sqlite:///shortlist.db",
@@ -85,23 +93,20 @@ STORAGE = typer.Option(
 
 
 def load_votes(
-    path: Path, family: Family, columns: list[str] | None, skip_bad: bool, in_order: bool = False
+    path: Path, family: Family, columns: list[str] | None, skip_bad: bool, unit: str | None = None
 ) -> VoteTable:
-    """Read a vote file; rows that are left out are reported on standard error. With `in_order` also warn if the rows
-    cannot be in the order in which the votes were cast."""
-    table = read_votes(path, family, columns=read_map(columns or ()), skip_bad=skip_bad)
+    """Read a vote file; rows that are left out are reported on standard error."""
+    table = read_votes(path, family, columns=read_map(columns or ()), skip_bad=skip_bad, unit=unit)
     if table.left_out:
         note(f"left out {count_of(len(table.left_out), 'row')} that could not be read")
-    if in_order and (table.weight == 1).all() and looks_sorted(table, family):
-        note(f"{path} looks sorted by winner; the proof holds only for votes in the order in which they were cast")
     return table
 
 
 def load_single_votes(
-    path: Path, family: Family, columns: list[str] | None, skip_bad: bool, reader: str, in_order: bool = False
+    path: Path, family: Family, columns: list[str] | None, skip_bad: bool, reader: str, unit: str | None = None
 ) -> VoteTable:
     """Read a vote file in which every row is one vote. `reader` is who needs that, for the error message."""
-    table = load_votes(path, family, columns, skip_bad, in_order)
+    table = load_votes(path, family, columns, skip_bad, unit)
     if (table.weight != 1).any():
         raise BadVotes(f"{path} has a weight column; {reader} needs one row per vote")
     return table
@@ -143,6 +148,8 @@ def print_verdict(verdict: Verdict[str]) -> None:
     """The verdict, its guarantee, and what is missing for a proof."""
     say(str(verdict), "", "bold" if verdict.done else None)
     say(f"Guarantee: {verdict.guarantee.rstrip('.')}.")
+    for caveat in verdict.caveats:
+        say(f"Note: {caveat}")
     if not verdict.done:
         say(_missing(verdict))
 

@@ -15,8 +15,10 @@ from shortlist.cli.options import (
     SKIP_BAD,
     STORAGE,
     TOLERANCE,
+    UNIT,
     console,
     load_votes,
+    note,
     print_json,
     progress_bar,
 )
@@ -40,13 +42,14 @@ def report(
     family: str = FAMILY,
     sigma: float = SIGMA,
     columns: list[str] | None = MAP,
+    unit: str | None = UNIT,
     skip_bad: bool = SKIP_BAD,
     as_json: bool = JSON,
 ) -> None:
     """Write an HTML report on a study or on a vote file.
 
     It shows the verdict, the ratings, the error bound over time, who beat whom, and checks of the votes. The options
-    -k, --delta, --tolerance, --stopping, --family, --sigma, --map and --skip-bad need --votes: a study has its
+    -k, --delta, --tolerance, --stopping, --family, --sigma, --map, --unit and --skip-bad need --votes: a study has its
     own settings.
     """
     if (name is None) == (votes is None):
@@ -59,7 +62,7 @@ def report(
     elif k is None:
         raise BadInput("a vote file does not say how many items to find; give -k")
     else:
-        found = _analyse_votes(votes, k, delta, stopping, tolerance, family, sigma, columns, skip_bad)
+        found = _analyse_votes(votes, k, delta, stopping, tolerance, family, sigma, columns, skip_bad, unit)
     if path is not None:
         write(found, path)
     if as_json:
@@ -87,8 +90,11 @@ def write(found: Analysis, path: Path) -> None:
 
 def _analyse_votes(
     votes: Path, k: int, delta: float, stopping: str, tolerance: float, family: str, sigma: float,
-    columns: list[str] | None, skip_bad: bool,
+    columns: list[str] | None, skip_bad: bool, unit: str | None,
 ) -> Analysis:  # fmt: skip
     kind = make_family(family, sigma)
-    table = load_votes(votes, kind, columns, skip_bad, in_order=stopping == "edges")
-    return analyse_votes(table, k, delta, name=votes.name, stopping=stopping, family=kind, tolerance=tolerance)
+    table = load_votes(votes, kind, columns, skip_bad, unit)
+    found = analyse_votes(table, k, delta, name=votes.name, stopping=stopping, family=kind, tolerance=tolerance)
+    for caveat in found.verdict.caveats:
+        note(caveat)
+    return found

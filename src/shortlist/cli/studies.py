@@ -21,6 +21,7 @@ from shortlist.cli.options import (
     STOPPING,
     STORAGE,
     TOLERANCE,
+    UNIT,
     VOTES,
     K,
     console,
@@ -187,6 +188,7 @@ def import_votes(
     name: str = NAME,
     votes: Path = VOTES,
     columns: list[str] | None = MAP,
+    unit: str | None = UNIT,
     skip_bad: bool = SKIP_BAD,
     storage: str = STORAGE,
     as_json: bool = JSON,
@@ -194,13 +196,15 @@ def import_votes(
     """Add votes from a file to a study.
 
     The guarantee needs all votes on each pair, in the order in which they were cast: do not select them by outcome, and
-    do not sort them.
+    do not sort them. Rows that were imported before are left out, so a file that has grown can be imported again.
     """
     study = load_study(name, storage)
-    table = load_single_votes(votes, study.problem.family, columns, skip_bad, "a study", in_order=True)
+    table = load_single_votes(votes, study.problem.family, columns, skip_bad, "a study", unit)
     first, second = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
     with working(f"Adding {len(table):,} votes"):
-        study.import_votes(first, second, table.outcome.tolist(), table.judge or (), votes.name)
+        study.import_votes(
+            first, second, table.outcome.tolist(), table.judge or (), votes.name, table.unit or (), table.id or ()
+        )
     show_study(study, as_json)
 
 

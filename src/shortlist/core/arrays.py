@@ -1,5 +1,6 @@
 """The core on plain arrays: item numbers, outcomes seen from the first item's side, optional weights."""
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from shortlist.core.betting import Ledger
 from shortlist.core.evidence import Evidence
 from shortlist.core.families import Family, make_family
 from shortlist.core.linalg import one_thread
+from shortlist.core.order import looks_sorted
 from shortlist.core.pairs import Floats, pair_ends
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.plan import make_plan
@@ -19,7 +21,8 @@ from shortlist.core.stopping.edges import certify_votes
 from shortlist.core.stopping.glr import Glr
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, tally_votes
-from shortlist.errors import BadProblem
+from shortlist.core.units import Units, find_units, is_shared
+from shortlist.errors import BadProblem, BadVotes
 
 
 def fit(
@@ -57,11 +60,15 @@ def certify(
     lam: float = 0.1,
     sigma: float = 1.0,
     tolerance: float = 0.0,
+    unit: Sequence[Hashable] | None = None,
 ) -> Verdict[int]:
     """The verdict on these votes, in this order: what they prove about the top k.
 
     A row of weight w and mean outcome y counts as y w wins and (1-y) w losses. stopping="glr" also fills `statistic`
     (min Z) and `threshold` (beta).
+
+    unit: a label per row; rows with the same label share a source of chance, such as the case they are about, and weigh
+    at most as one vote together. None: every row is a unit of its own. Not for rows with a weight.
     """
     if not isinstance(stopping, str) or stopping not in STOPPING_RULES:
         raise BadProblem(f"unknown stopping rule {stopping!r}; choose one of {', '.join(STOPPING_RULES)}")
@@ -70,7 +77,9 @@ def certify(
     problem = Problem(tally.n, k, delta, model, bound, tolerance)
     with one_thread():
         if stopping == "edges":
-            return certify_edges(problem, first, second, outcome, weight)[0]
+            return certify_edges(problem, first, second, outcome, weight, unit)[0]
+        if unit is not None and is_shared(unit):
+            return _certify_units(stopping, lam, problem, first, second, outcome, weight, unit)
         evidence = Evidence(tally, estimate.fit(model, tally, bound))
         stops: StoppingRule = Glr(lam) if stopping == "glr" else STOPPING_RULES[stopping]()
         return stops.examine(stops.start(problem), problem, evidence)
@@ -105,29 +114,72 @@ def ask_next(
     family: str | Family = "bradley-terry",
     sigma: float = 1.0,
     tolerance: float = 0.0,
+    unit: Sequence[Hashable] | None = None,
 ) -> list[tuple[int, int, float]]:
     """The pairs that would complete a proof most cheaply and about how many votes each needs, the most first."""
     model = make_family(family, sigma)
     size = tally_votes(model, first, second, outcome, weight, n).n
     problem = Problem(size, k, delta, model, tolerance=tolerance)
     with one_thread():
-        plan = make_plan(certify_edges(problem, first, second, outcome, weight)[1], np.random.default_rng(0))
+        plan = make_plan(certify_edges(problem, first, second, outcome, weight, unit)[1], np.random.default_rng(0))
     ends = zip(*(end.tolist() for end in pair_ends(size, plan.pairs)), plan.costs.tolist(), strict=True)
     return sorted(ends, key=lambda row: -row[2])
 
 
 def certify_edges(
-    problem: Problem, first: ArrayLike, second: ArrayLike, outcome: ArrayLike, weight: ArrayLike | None
+    problem: Problem,
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    weight: ArrayLike | None,
+    unit: Sequence[Hashable] | None = None,
 ) -> tuple[Verdict[int], Ledger]:
     """The verdict of `edges` on checked votes, with about how many more it would take; and the ledger behind it."""
     ends = np.asarray(first, np.int64), np.asarray(second, np.int64)
     y, w = np.asarray(outcome, np.float64), np.ones(len(ends[0])) if weight is None else np.asarray(weight, np.float64)
     counted = bool(np.any(w != 1))
-    block = Block(*ends, y, w)
+    block, units = Block(*ends, y, w), None
+    is_sorted = not counted and looks_sorted(problem.family, *ends, y)
+    if unit is not None and is_shared(unit):
+        block, units = _unit_by_unit(problem.n, block, counted, unit)
     if counted:
         block = block.divided(*problem.family.split(w, w * y))
-    verdict, ledger = certify_votes(problem, block, counted)
+    verdict, ledger = certify_votes(problem, block, counted, units, is_sorted)
     if not verdict.done:
         left = float(make_plan(ledger, np.random.default_rng(0)).costs.sum()) / ledger.decisive
-        verdict = replace(verdict, votes_left=left)
+        rows_a_unit = 1.0 if units is None else len(y) / units.size
+        verdict = replace(verdict, votes_left=left * rows_a_unit)
     return verdict, ledger
+
+
+def _unit_by_unit(n: int, block: Block, counted: bool, unit: Sequence[Hashable]) -> tuple[Block, Units]:
+    if counted:
+        raise BadVotes("votes with weights cannot have units; give one row per vote, or a unit of its own to every row")
+    order, units = find_units(n, block.first, block.second, unit)
+    return block.ordered(order), units
+
+
+def _certify_units(
+    stopping: str,
+    lam: float,
+    problem: Problem,
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    weight: ArrayLike | None,
+    unit: Sequence[Hashable],
+) -> Verdict[int]:
+    """The verdict of `glr` if all votes of a unit together weigh at most as one."""
+    if stopping != "glr":
+        raise BadProblem(
+            f"stopping rule {stopping} takes every vote as independent; use edges or glr for votes that share a unit, "
+            "or say that every row is a unit of its own (--unit row)"
+        )
+    rows = np.asarray(first, np.int64), np.asarray(second, np.int64), np.asarray(outcome, np.float64)
+    w = np.ones(len(rows[0])) if weight is None else np.asarray(weight, np.float64)
+    block, units = _unit_by_unit(problem.n, Block(*rows, w), bool(np.any(w != 1)), unit)
+    tally = tally_votes(problem.family, *block[:3], units.whole, problem.n)
+    stops = Glr(lam)
+    verdict = stops.examine(None, problem, Evidence(tally, estimate.fit(problem.family, tally, problem.bound)))
+    left = None if verdict.votes_left is None else verdict.votes_left * len(w) / units.size
+    return replace(verdict, votes=len(w), votes_left=left)

@@ -23,6 +23,7 @@ from shortlist.core.tally import Block, evolve
 REFRESH = 0.01  # form a new belief when the votes grew by this share
 PRIOR_VOTES = 150.0  # what other pairs say about a pair counts as so many votes of its own
 CASH = 0.1  # the share of an account that is never bet and cannot be lost
+BETS_SHARE, OWN_SHARE, GRID_SHARE = 0.5, 0.25, 0.25  # of the stake, once votes are imported; see `Ledger.share`
 LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
 WEIGHT, SUM, AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, AHEAD_EPS, BEHIND_EPS = range(8)  # columns of the table
 
@@ -39,11 +40,33 @@ class Accounts(NamedTuple):
         return node_sums(self.target, np.maximum(-self.wealth, 0.0), n)
 
 
+class Imports(NamedTuple):
+    """Sums over imported votes by pair, seen from the pair's lower item: what their bets won, as columns of the table,
+    and the log wealth of the grid: ahead, behind, and the same with a tolerance if there is one."""
+
+    pairs: Ints
+    bets: Floats
+    grid: Floats
+
+    def add(self, other: "Imports") -> "Imports":
+        pairs = np.union1d(self.pairs, other.pairs)
+        sums = [np.zeros((len(pairs), part.shape[1])) for part in (other.bets, other.grid)]
+        for one in (self, other):
+            places = pairs.searchsorted(one.pairs)
+            sums[0][places] += one.bets
+            sums[1][places] += one.grid
+        return Imports(pairs, *sums)
+
+
 @dataclass(frozen=True)
 class Ledger:
     """A value. `pairs` is sorted; the table has a row for each, seen from the pair's lower item.
 
     An account that was once enough by itself, at the problem's delta, is marked as proved and needs no more votes.
+
+    `share` of the stake is on the accounts of the table. It is all of it until votes are imported; then half is on
+    accounts with the bets on imported votes, a quarter on accounts without them, which take over if imported votes look
+    sorted, and a quarter on the grid.
     """
 
     problem: Problem
@@ -53,6 +76,8 @@ class Ledger:
     belief: Belief
     votes: float
     believed: float  # votes when the belief was formed
+    share: float = 1.0
+    imports: Imports | None = None
 
     @cached_property
     def flipped(self) -> bool:
@@ -79,7 +104,7 @@ class Ledger:
 
     def level(self, delta: float) -> float:
         """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance."""
-        return math.log((2 * self.problem.n if self.problem.tolerance else self.k) / delta)
+        return math.log((2 * self.problem.n if self.problem.tolerance else self.k) / (delta * self.share))
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints]:
@@ -158,6 +183,64 @@ class Ledger:
         table[np.isin(low, touched), PROVED_BEHIND] = 0.0
         return replace(ledger, table=table)
 
+    def inform(self, block: Block) -> "Ledger":
+        """After votes that count for the belief and not yet for the accounts."""
+        none = np.zeros(len(block.first))
+        ledger, _ = self._with_rows(block, self._rows(block._replace(bets=none, weights=none)), block.votes)
+        return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
+
+    def add_import(
+        self, votes: Block, grid: Floats, grid_level: float, is_sorted: bool, pending: Block | None = None
+    ) -> "Ledger":
+        """After imported votes, all at once: nothing is marked in the middle of an import. `grid` has what the grid won
+        on each of their pairs, in order of pair number; sorted votes end the part of the stake that bets on imports."""
+        numbers = pair_numbers(self.problem.n, votes.first, votes.second)
+        pairs, slots = np.unique(numbers, return_inverse=True)
+        rows = self._rows(votes)
+        if is_sorted or self.share == OWN_SHARE:
+            rows[:, AHEAD:] = 0.0
+        bets = np.zeros((len(pairs), rows.shape[1]))
+        np.add.at(bets, slots, rows)
+        bets[:, :AHEAD] = 0.0
+        new = Imports(pairs, bets, grid)
+        ledger, places = replace(self, share=min(self.share, BETS_SHARE))._with_rows(votes, rows, votes.votes)
+        ledger = replace(ledger, imports=new if self.imports is None else self.imports.add(new))
+        if is_sorted:
+            ledger = ledger._without_import_bets()
+        return ledger._mark(places, votes, pending)._mark_grid(grid_level).refresh()
+
+    def _without_import_bets(self) -> "Ledger":
+        """With the accounts that do not bet on imported votes, on which a quarter of the stake was from the start."""
+        assert self.imports is not None
+        first, second = pair_ends(self.problem.n, self.imports.pairs)
+        block = Block(first, second, np.zeros(len(first)), np.zeros(len(first)))
+        ledger, _ = self._with_rows(block, -self.imports.bets, 0.0)
+        return replace(ledger, share=OWN_SHARE, imports=self.imports._replace(bets=np.zeros_like(self.imports.bets)))
+
+    def _mark_grid(self, level: float) -> "Ledger":
+        """With a mark on plain accounts of the grid that are enough by themselves."""
+        assert self.imports is not None
+        table, places = self.table.copy(), self.pairs.searchsorted(self.imports.pairs)
+        for side, mark in enumerate((PROVED_AHEAD, PROVED_BEHIND)):
+            table[places, mark] = np.maximum(table[places, mark], self.imports.grid[:, side] >= level)
+        return replace(self, table=table)
+
+    def forget_grid(self, block: Block) -> "Ledger":
+        """After imported votes were withdrawn: the grid no longer supports anything on their pairs."""
+        assert self.imports is not None
+        touched = np.isin(self.imports.pairs, pair_numbers(self.problem.n, block.first, block.second))
+        grid = np.where(touched[:, None], np.minimum(self.imports.grid, 0.0), self.imports.grid)
+        return replace(self, imports=self.imports._replace(grid=grid))
+
+    def grids(self) -> list[Accounts]:
+        """The accounts of the grid on imported votes: plain, and tolerant if there is a tolerance."""
+        if self.imports is None:
+            return []
+        low, high = pair_ends(self.problem.n, self.imports.pairs)
+        source, target = np.concatenate([low, high]), np.concatenate([high, low])
+        kinds = range(0, self.imports.grid.shape[1], 2)
+        return [Accounts(source, target, self.imports.grid[:, kind : kind + 2].T.ravel()) for kind in kinds]
+
     def doubting(self, pending: Block) -> "Ledger":
         """As if both sides lost every pending question: what is proved then holds however they are answered."""
         family = self.problem.family  # its votes are not measured: a difference can be lost by any amount
@@ -169,7 +252,7 @@ class Ledger:
     def tolerating(self, tolerance: float) -> "Ledger":
         """As if this tolerance had just been set: nothing is bet on it yet."""
         table = np.pad(self.table[:, :PROVED_AHEAD], ((0, 0), (0, 4)))
-        return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table)
+        return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table, imports=None)
 
     def refresh(self) -> "Ledger":
         """With a belief from all votes so far."""
@@ -193,6 +276,8 @@ class Ledger:
             null = -self.problem.margin
             rows[..., AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
             rows[..., BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
+        if block.weights is not None:
+            rows[..., AHEAD:] = (rows[..., AHEAD:].T * block.weights).T
         return (rows.T * block.counts).T
 
     def _with_rows(self, block: Block, rows: Floats, votes: float) -> tuple["Ledger", Ints]:
@@ -245,15 +330,17 @@ class Ledger:
         return replace(self, table=table)
 
 
-def in_parts(votes: Block, known: float = 0.0) -> Iterator[Block]:
-    """Votes from elsewhere in parts, each to be added with bets made before it; `known` votes are counted already.
+def in_parts(size: int, known: float = 0.0, starts: Ints | None = None) -> Iterator[tuple[int, int]]:
+    """Rows of votes from elsewhere in parts (begin, end), each to be added with bets made before it.
 
-    A part is as long as one belief is used: bets that stay the same meanwhile are predictable and quick.
+    `known` votes are counted already. A part is as long as one belief is used: bets that stay the same meanwhile are
+    predictable and quick. `starts` are where units begin, and the size last: no part cuts a unit.
     """
     begin = 0
-    while begin < len(votes.first):
-        end = begin + 1 + int(REFRESH * (known + begin))
-        yield votes.part(begin, end)
+    while begin < size:
+        end = min(begin + 1 + int(REFRESH * (known + begin)), size)
+        end = end if starts is None else int(starts[starts.searchsorted(end)])
+        yield begin, end
         begin = end
 
 

@@ -50,12 +50,14 @@ class Evidence(NamedTuple):
         ledger = None if self.ledger is None else self.ledger.add(votes, pending)
         return Evidence(self.tally.add_block(problem.family, votes), self.mle, ledger)
 
-    def withdraw(self, problem: Problem, votes: Sequence[Vote]) -> "Evidence":
-        """Without votes that were withdrawn, as in `Ledger.withdraw`; the estimate is still the old one."""
+    def withdraw(self, problem: Problem, votes: Sequence[Vote], imported: Sequence[Vote] = ()) -> "Evidence":
+        """Without votes that were withdrawn, as in `Ledger.withdraw`; the estimate is still the old one. `imported` are
+        those of them that were imported."""
         tally = self.tally
         for vote in votes:
             tally = tally.add(problem.family, vote, -1.0)
-        return Evidence(tally, self.mle, self.kept_ledger.withdraw(as_block(votes)))
+        ledger = self.kept_ledger.withdraw(as_block(votes))
+        return Evidence(tally, self.mle, ledger.forget_grid(as_block(imported)) if imported else ledger)
 
     def estimate(self, problem: Problem) -> "Evidence":
         """With the maximum-likelihood estimate of all its votes, if that is kept."""

@@ -88,7 +88,7 @@ def tell(state: State, vote: Vote, pending: Block | None = None) -> State:
     """The state after one more vote. Once a verdict is reached, later votes do not change it."""
     if state.verdict.done:
         return state
-    return _round(state, state.evidence.add(state.problem, vote, pending), 1, pending)
+    return next_round(state, state.evidence.add(state.problem, vote, pending), 1, pending)
 
 
 def tell_block(state: State, votes: Block, pending: Block | None = None) -> State:
@@ -96,10 +96,10 @@ def tell_block(state: State, votes: Block, pending: Block | None = None) -> Stat
     if state.verdict.done:
         return state
     evidence = state.evidence.add_block(state.problem, state.evidence.place_bets(votes), pending)
-    return _round(state, evidence, round(votes.votes), pending)
+    return next_round(state, evidence, round(votes.votes), pending)
 
 
-def _round(state: State, evidence: Evidence, rounds: int, pending: Block | None) -> State:
+def next_round(state: State, evidence: Evidence, rounds: int, pending: Block | None) -> State:
     """evidence -> estimate -> stop? -> learn."""
     state = state._replace(evidence=evidence if evidence.mle is None else evidence.estimate(state.problem))
     votes = round(evidence.tally.votes)

@@ -9,11 +9,12 @@ from shortlist.core.tally import Block, Vote, as_block
 FEW = 4  # rounds of learning from votes out of turn: it is repeated when these are settled
 
 
-def withdraw(state: State, votes: Sequence[Vote], pending: Block | None = None) -> State:
-    """The state after votes were withdrawn, which can only weaken what is proved; see `Ledger.withdraw`."""
+def withdraw(state: State, votes: Sequence[Vote], pending: Block | None = None, imported: Sequence[Vote] = ()) -> State:
+    """The state after votes were withdrawn, which can only weaken what is proved; see `Ledger.withdraw`. `imported` are
+    those of them that were imported."""
     if state.verdict.done:
         return state
-    evidence = state.evidence.withdraw(state.problem, votes).estimate(state.problem)
+    evidence = state.evidence.withdraw(state.problem, votes, imported).estimate(state.problem)
     return loop.check_stop(
         state._replace(evidence=evidence, stopping_memory=state.stopping.start(state.problem)), pending
     )

@@ -48,16 +48,22 @@ class Vote(NamedTuple):
     second: int
     outcome: float
     bet: float = 0.0  # the log-odds (gaussian: the difference) expected then, from the side of `first`
+    weight: float = 1.0  # as in `Block.weights`
 
 
 class Block(NamedTuple):
-    """Many votes at once: each row a pair seen from its first item, an outcome, how many such votes, and the bet."""
+    """Many votes at once: each row a pair seen from its first item, an outcome, how many such votes, and the bet.
+
+    `counts` is how many votes a row is. `weights` multiply what its bet wins or loses on the log scale: votes of one
+    unit share a weight of 1 (`units`).
+    """
 
     first: Ints
     second: Ints
     outcome: Floats
     counts: Floats
     bets: Floats | None = None  # as in `Vote`; None until they are placed, which must be before the outcome is known
+    weights: Floats | None = None  # None: 1 each
 
     @property
     def votes(self) -> float:
@@ -66,8 +72,12 @@ class Block(NamedTuple):
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""
         here = slice(begin, end)
-        bets = None if self.bets is None else self.bets[here]
-        return Block(self.first[here], self.second[here], self.outcome[here], self.counts[here], bets)
+        bets, weights = (None if values is None else values[here] for values in (self.bets, self.weights))
+        return Block(self.first[here], self.second[here], self.outcome[here], self.counts[here], bets, weights)
+
+    def ordered(self, order: Ints) -> "Block":
+        """The same rows in another order, without their bets."""
+        return Block(self.first[order], self.second[order], self.outcome[order], self.counts[order])
 
     def joined(self, other: "Block") -> "Block":
         """These rows, then the other's, without their bets."""
@@ -79,11 +89,22 @@ class Block(NamedTuple):
         return Block(np.tile(self.first, ways), np.tile(self.second, ways), outcomes.ravel(), often.ravel())
 
 
+def join_blocks(blocks: Sequence[Block]) -> Block:
+    """Blocks one after the other, at least one; all of them have bets, and all or none have weights."""
+    columns: Any = (
+        None if any(part is None for part in parts) else np.concatenate(parts) for parts in zip(*blocks, strict=True)
+    )
+    return Block(*columns)
+
+
 def as_block(votes: Sequence[Vote]) -> Block:
     """Single votes, at least one, as a block with their bets."""
     ends = np.array([(vote.first, vote.second) for vote in votes], dtype=np.int64)
     values = np.array([(vote.outcome, vote.bet) for vote in votes])
-    return Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes)), values[:, 1])
+    block = Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes)), values[:, 1])
+    if all(vote.weight == 1.0 for vote in votes):
+        return block
+    return block._replace(weights=np.array([vote.weight for vote in votes]))
 
 
 def one_vote(vote: Vote) -> Block:

@@ -9,16 +9,35 @@ from collections.abc import Sequence
 import numpy as np
 
 from shortlist.core.families import Family
-from shortlist.study.rows import Row
+from shortlist.study.rows import Row, RowTable
 
 REPEATS = 5  # repeated questions; with fewer, the same answers again say nothing
 FEW_CASES = 30
 ONE_SIDE, ENOUGH_VOTES = 0.9, 20  # of a judge's answers that prefer one side, and how many answers that takes
+SORTED = (
+    "Imported votes look sorted by winner, so nothing that was bet on imported votes counts, only how often each item "
+    "won. Import votes in the order in which they were cast."
+)
+REPEATED = (
+    "{:,} imported rows were counted before and left out. If they are other votes, import them with a column that "
+    "tells votes apart (id=, or --map id=COLUMN)."
+)
 
 
 def find_caveats(votes: Sequence[Row], family: Family) -> tuple[str, ...]:
     """The caveats about the votes that count."""
     found = _same_answers(votes), _few_cases(votes), _one_judge(votes, family), *_one_side(votes, family)
+    return tuple(caveat for caveat in found if caveat)
+
+
+def import_caveats(table: RowTable) -> tuple[str, ...]:
+    """What to know about imported votes: those that do not count, and why."""
+    unused = sum(row.question is None and row.weight == 0 for row in table.rows)
+    found = (
+        table.is_sorted and SORTED,
+        unused and f"{unused:,} imported votes count for nothing: they share a unit with votes that count already.",
+        table.repeated and REPEATED.format(table.repeated),
+    )
     return tuple(caveat for caveat in found if caveat)
 
 
@@ -65,7 +84,8 @@ def evidence_by_judge(votes: Sequence[Row], family: Family) -> Counter[str | Non
         return gains
     bets, outcomes = (np.array([getattr(vote, part) for vote in placed], np.float64) for part in ("bet", "outcome"))
     seen = np.where(bets > 0, outcomes, family.flip(outcomes))
-    won = np.maximum(family.log_factor(np.abs(bets), 0.0, seen), 0.0)
+    weights = np.array([vote.weight for vote in placed])
+    won = weights * np.maximum(family.log_factor(np.abs(bets), 0.0, seen), 0.0)
     for vote, gain in zip(placed, won.tolist(), strict=True):
         gains[vote.judge] += gain
     return gains

@@ -65,6 +65,7 @@ class CountedVote(NamedTuple):
     second: int
     outcome: float
     bet: float
+    weight: float = 1.0
 
 
 class Withdrawn(NamedTuple):
@@ -80,22 +81,30 @@ class Withdrawn(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """Imported votes, in the order in which they were cast."""
+    """Imported votes, unit by unit, with the bets and weights that were fixed before each unit was read.
+
+    `weight` is for the accounts that bet, `share` for the grid. `repeated` rows were left out because their digests
+    are those of rows counted before. `is_sorted`: the votes look sorted by winner.
+    """
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     outcome: tuple[float, ...]
     judge: tuple[str | None, ...]
     source: str = ""
-
-    def part(self, begin: int, end: int) -> "Imported":
-        here = slice(begin, end)
-        return Imported(self.first[here], self.second[here], self.outcome[here], self.judge[here], self.source)
+    unit: tuple[str | None, ...] = ()
+    bet: tuple[float, ...] = ()
+    weight: tuple[float, ...] = ()
+    share: tuple[float, ...] = ()
+    digest: tuple[str, ...] = ()
+    repeated: int = 0
+    is_sorted: bool = False
 
     @property
     def block(self) -> Block:
-        columns = (self.first, self.second, self.outcome, np.ones(len(self.first)))
-        return Block(*(np.asarray(column) for column in columns))
+        first, second = np.asarray(self.first, np.int64), np.asarray(self.second, np.int64)
+        outcome, bets, weights = (np.asarray(part, np.float64) for part in (self.outcome, self.bet, self.weight))
+        return Block(first, second, outcome, np.ones(len(first)), bets, weights)
 
 
 class Paused(NamedTuple):

@@ -40,13 +40,14 @@ class Row(NamedTuple):
     judge: str | None
     case: str | None
     unit: str | None  # votes of one unit are not independent; None: the vote is its own unit
-    bet: float | None  # None for an imported vote: its bet is fixed when the import is folded
+    bet: float | None
     asked_at: float | None  # seconds since 1970
     closed_at: float | None
     status: Status
     reason: str = ""  # of a skip
     source: str = ""  # of an import
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
+    weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out
 
     @property
     def is_vote(self) -> bool:
@@ -64,6 +65,10 @@ class RowTable:
         self._place: dict[int, int] = {}  # of a question
         self._of_judge: dict[str, list[int]] = {}
         self._counts: Counter[Status] = Counter()
+        self.digests: set[str] = set()  # of imported rows
+        self.units: set[str] = set()  # of imported rows
+        self.repeated = 0  # rows that imports left out because they were counted before
+        self.is_sorted = False  # did an import look sorted?
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -115,13 +120,18 @@ class RowTable:
 
     def _imported(self, event: Imported, entry: Entry) -> None:
         names = ([self.items[i] for i in side] for side in (event.first, event.second))
-        for first, second, outcome, judge in zip(*names, event.outcome, event.judge, strict=True):
+        columns = (event.outcome, event.judge, event.unit, event.bet, event.weight)
+        for first, second, outcome, judge, unit, bet, weight in zip(*names, *columns, strict=True):
             self._append(
                 Row(
-                    None, first, second, outcome, judge, None, None, None, None, entry.at, "counted",
-                    source=event.source, answered=entry.number,
+                    None, first, second, outcome, judge, None, unit, bet, None, entry.at, "counted",
+                    source=event.source, answered=entry.number, weight=weight,
                 )
             )  # fmt: skip
+        self.digests.update(event.digest)
+        self.units.update(unit for unit in event.unit if unit is not None)
+        self.repeated += event.repeated
+        self.is_sorted = self.is_sorted or event.is_sorted
 
     def _nothing(self, event: TakenOver | Paused | Materials | TextShown | JudgeSetup, entry: Entry) -> None:
         """The event is not about votes."""

@@ -9,12 +9,13 @@ answers that came early, and only chooses what to ask next.
 The state also keeps how the error bound fell: one series for the terminal, the page and the report.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from itertools import islice
 from typing import Any, NamedTuple
 
-from shortlist.core import loop, revisions
+import numpy as np
+
+from shortlist.core import imports, loop, revisions
 from shortlist.core.betting import in_parts
 from shortlist.core.draws import draw_case, draw_number
 from shortlist.core.linalg import one_thread
@@ -184,51 +185,24 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
         return state
     pending = pending_votes(state)
     with one_thread():
-        left = revisions.withdraw(state.ahead, [_vote(counted) for counted in event.votes], pending)
+        votes = [_vote(counted) for counted in event.votes]
+        imported = [_vote(counted) for counted in event.votes if counted.question is None]
+        left = revisions.withdraw(state.ahead, votes, pending, imported)
     return _decided(state, left, pending)
 
 
 def _imported(event: Imported, state: StudyState) -> StudyState:
+    pending, settled, votes = pending_votes(state), state.settled, event.block
+    if not len(event.first):
+        return state
     with one_thread():
-        for _, _, after in _parts(event, state):
-            history = _extended(state.bound_history, after, pending_votes(state))
-            state = state._replace(settled=after, bound_history=history)
-    return _look_ahead(state)
-
-
-def _parts(event: Imported, state: StudyState) -> Iterator[tuple[loop.State, Block, loop.State]]:
-    """Imported votes as they are folded, in parts, with the states before and after each. The bets of a part are fixed
-    before its first vote is read."""
-    after = state.settled
-    for part in in_parts(event.block, after.tally.votes):
-        if after.verdict.done:
-            return
-        before, after = after, loop.tell_block(after, part, pending_votes(state))
-        yield before, part, after
-
-
-def imported_votes(state: StudyState, events: Sequence[Event], judge: str) -> list[CountedVote]:
-    """The imported votes of a judge that the verdict rests on, with their bets. Bets are not stored with an import, so
-    the study is folded again up to the judge's last imported vote; `state` is the one before all events."""
-    theirs = [place for place, event in enumerate(events) if isinstance(event, Imported) and judge in event.judge]
-    found: list[CountedVote] = []
-    for event in events[: theirs[-1] + 1] if theirs else ():
-        if isinstance(event, Imported) and judge in event.judge:
-            found += _votes_of(event, state, judge)
-        state = apply(event, state)
-    return found
-
-
-def _votes_of(event: Imported, state: StudyState, judge: str) -> list[CountedVote]:
-    names, found = iter(event.judge), list[CountedVote]()
-    with one_thread():
-        for before, part, _ in _parts(event, state):
-            first, second, outcome, _, bets = before.evidence.place_bets(part)
-            assert bets is not None
-            columns = first.tolist(), second.tolist(), outcome.tolist(), bets.tolist()
-            rows = zip(*columns, islice(names, len(bets)), strict=True)
-            found += [CountedVote(None, *row) for *row, name in rows if name == judge]
-    return found
+        if "ledger" in settled.stopping.wants:
+            settled = imports.add_import(settled, votes, np.asarray(event.share), event.is_sorted, pending)
+        else:
+            for begin, end in in_parts(len(event.first), settled.evidence.tally.votes):
+                settled = loop.tell_block(settled, votes.part(begin, end), pending)
+        history = _extended(state.bound_history, settled, pending)
+    return _look_ahead(state._replace(settled=settled, bound_history=history))
 
 
 def _paused(event: Paused, state: StudyState) -> StudyState:
@@ -318,7 +292,7 @@ def _answer(question: Unsettled) -> Vote:
 
 
 def _vote(counted: CountedVote) -> Vote:
-    return Vote(counted.first, counted.second, counted.outcome, counted.bet)
+    return Vote(*counted[1:])
 
 
 FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {

@@ -6,6 +6,7 @@ each reads what the others added before it adds its own events (sync.py).
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from shortlist.core import loop
@@ -29,6 +30,7 @@ from shortlist.errors import (
     UnknownQuestion,
     VoidJudge,
 )
+from shortlist.study.caveats import import_caveats
 from shortlist.study.events import (
     EXPIRED,
     VOIDED,
@@ -37,7 +39,6 @@ from shortlist.study.events import (
     Entry,
     Event,
     Head,
-    Imported,
     JudgeSetup,
     Late,
     Materials,
@@ -48,6 +49,7 @@ from shortlist.study.events import (
     Told,
     Withdrawn,
 )
+from shortlist.study.importing import ImportRows, make_import
 from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
 from shortlist.study.setups import Setups
@@ -59,14 +61,12 @@ from shortlist.study.state import (
     check_open,
     empty_state,
     expire,
-    imported_votes,
     next_question,
     pending_votes,
 )
 from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.sync import Sync
 
-IMPORT = 1000  # votes in one event
 VoteTuple = tuple[str, str, float, str | None]  # first, second, outcome, judge
 
 
@@ -207,29 +207,33 @@ class Study:
         before does not change."""
         with self._sync.transaction():
             rows = [row for row in self._sync.table.of_judge(judge) if row.status == "counted"]
-            told = [self._counted_vote(row) for row in rows if row.question is not None]
-            imported = imported_votes(self._sync.start, self._sync.events, judge) if len(told) < len(rows) else []
-            if told or imported:
+            if rows:
                 self._check_undo()
             pending = [Skipped(asked.question, VOIDED) for asked in self._state.pending if asked.judge == judge]
-            self._add(Withdrawn((*told, *imported), judge), *pending)
+            self._add(Withdrawn(tuple(map(self._counted_vote, rows)), judge), *pending)
         return self.verdict
 
     def import_votes(
         self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None] = (),
-        source: str = "",
+        source: str = "", unit: Sequence[str | None] = (), id: Sequence[str | None] = (),
     ) -> Verdict[str]:  # fmt: skip
         """Add votes from elsewhere, in the order in which they were cast: not sorted by winner or by pair. The votes
-        on each pair must be complete, not selected by outcome."""
-        votes = self._as_import(first, second, outcome, judge, source)
+        on each pair must be complete, not selected by outcome.
 
+        unit: a label per vote; votes with the same label share a source of chance, such as the case they are about, and
+        weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own.
+        id: what tells votes apart that are otherwise equal.
+
+        A row that was imported before is left out. `caveats` of the verdict says what does not count, and why.
+        """
+        rows = self._as_import(first, second, outcome, judge, unit, id)
         with self._sync.transaction():
-            for voided in self._state.voided.intersection(name for name in votes.judge if name is not None):
+            for voided in self._state.voided.intersection(name for name in rows.judge if name is not None):
                 raise VoidJudge(voided)
             if self._state.unsettled and not self._state.any_order:
                 raise BadProblem("votes count in the order asked, and questions are pending; answer or skip them first")
-            self._add(*(votes.part(begin, begin + IMPORT) for begin in range(0, len(votes.outcome), IMPORT)))
-        return self.verdict
+            self._add(make_import(rows, source, self._state.settled, self._sync.table, self.items))
+        return replace(self.verdict, caveats=import_caveats(self._sync.table))
 
     def pause(self, paused: bool = True) -> None:
         """Stop asking questions; answers to pending ones still count. pause(False) resumes."""
@@ -281,10 +285,12 @@ class Study:
         return self._named[1]
 
     def examine(self) -> Verdict[str]:
-        """The full verdict: the current error bound, and which items are proved in or out. Slow for many items."""
+        """The full verdict: the current error bound, which items are proved in or out, and caveats about imported
+        votes. Slow for many items."""
         state = self._state.settled
         with one_thread():
-            return named(loop.examine(state, pending_votes(self._state)), self.items, state.theta_hat)
+            found = named(loop.examine(state, pending_votes(self._state)), self.items, state.theta_hat)
+        return replace(found, caveats=import_caveats(self._sync.table))
 
     @property
     def bound_history(self) -> BoundHistory:
@@ -421,24 +427,24 @@ class Study:
     def _counted_vote(self, row: Row) -> CountedVote:
         assert row.outcome is not None
         assert row.bet is not None
-        return CountedVote(row.question, self._number[row.first], self._number[row.second], row.outcome, row.bet)
+        first, second = self._number[row.first], self._number[row.second]
+        return CountedVote(row.question, first, second, row.outcome, row.bet, row.weight)
 
     def _question(self, asked: Asked) -> Question:
         first, second = self.items[asked.first], self.items[asked.second]
         return Question(asked.question, first, second, asked.judge, asked.bet, asked.case)
 
     def _as_import(
-        self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None],
-        source: str,
-    ) -> Imported:  # fmt: skip
+        self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], *labels: Sequence[str | None]
+    ) -> ImportRows:
         ones, others = self._item_numbers(first), self._item_numbers(second)
-        values, judges = as_outcomes(outcome), tuple(judge) if judge else (None,) * len(outcome)
-        if not len(ones) == len(others) == len(values) == len(judges):
-            raise BadOutcome("first, second, outcome and judge must have the same length")
+        values, extras = as_outcomes(outcome), [tuple(label) if label else (None,) * len(outcome) for label in labels]
+        if len({len(column) for column in (ones, others, values, *extras)}) > 1:
+            raise BadOutcome("first, second, outcome, judge, unit and id must have the same length")
         if any(i == j for i, j in zip(ones, others, strict=True)):
             raise BadOutcome("a vote compares an item with itself; remove it")
         self.problem.family.check(values)
-        return Imported(ones, others, tuple(values.tolist()), judges, source)
+        return ImportRows(ones, others, tuple(values.tolist()), *extras)
 
     def _item_numbers(self, names: Sequence[str]) -> tuple[int, ...]:
         for name in names:

@@ -46,7 +46,7 @@ class Source:
 
     file: str
     kind: str
-    unit: str  # what `lines` counts: lines of a text, or rows
+    numbered_by: str  # what `lines` counts: lines of a text, or rows
     names: tuple[str, ...]
     lines: Sequence[int]
     column: Callable[[int], Sequence[Any]]

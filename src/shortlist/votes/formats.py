@@ -13,7 +13,7 @@ from shortlist.votes.cells import GRADES, plain_word, printable
 from shortlist.votes.files import BadRow, Source
 
 VERDICTS = ("outcome", "winner", "loser")
-TARGETS = ("first", "second", *VERDICTS, "weight", "judge", "case")
+TARGETS = ("first", "second", *VERDICTS, "weight", "judge", "case", "id")
 GAME_ENDS, GAME_SCORE = ("games: answer A", "games: answer B"), "games: score"
 TIE_MARKS = ("tie", "draw", "is_tie", "is_draw")
 ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
@@ -49,6 +49,7 @@ EXTRAS = {
     "weight": ("weight",),
     "judge": ("judge", "judge_id", "worker", "worker_id", "annotator", "annotator_id", "user", "user_id"),
     "case": ("case", "case_id", "question_id", "question", "prompt_id", "prompt", "uid", "instruction"),
+    "id": (),
 }
 
 
@@ -81,7 +82,8 @@ def read_map(text: Sequence[str]) -> dict[str, str]:
 
 
 def find_parts(file: str, names: Sequence[str], columns: Mapping[str, str]) -> Parts:
-    """The parts of a file with columns of these names. `weight`, `judge` or `case` mapped to "" is not read."""
+    """The parts of a file with columns of these names. `weight`, `judge`, `case` or `id` mapped to "" is not
+    read."""
     titles = Titles(file, names)
     told = titles.told(columns)
     parts = titles.mapped(told) if is_whole(columns) else titles.recognised()
@@ -106,6 +108,20 @@ def plain_title(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
+def unit_columns(file: str, names: Sequence[str], parts: Parts, unit: str | None) -> tuple[str, list[int]]:
+    """What the unit of a row is called, and the columns that name it: no column if every row is a unit of its own.
+
+    `unit` is row, case, judge, the title of a column, or two of these joined by a comma. Default: the case, if there is
+    one.
+    """
+    if unit is None:
+        return ("case", [parts.extras["case"]]) if "case" in parts.extras else ("row", [])
+    words = [word.strip() for word in unit.split(",")]
+    if words == ["row"]:
+        return "row", []
+    return ",".join(sorted(words)), [Titles(file, names).unit_column(word, parts) for word in words]
+
+
 class Titles:
     """The titles of a file's columns."""
 
@@ -120,6 +136,15 @@ class Titles:
     def find(self, title: str) -> int | None:
         """A column with that title; case is ignored."""
         return next(iter(self.titles.get(plain_title(title), ())), None)
+
+    def unit_column(self, word: str, parts: Parts) -> int:
+        """The column that names the unit: the one of that part of a vote, or of that title."""
+        place = parts.extras.get(word, self.find(word)) if word else None
+        if place is None:
+            part = word in ("case", "judge")
+            hint = f"name its column with --map {word}=COLUMN" if part else f"its columns are {self}"
+            raise BadVotes(f"{self.file} has no column {shown(word)} for the unit; {hint}")
+        return place
 
     def refuse_twins(self, parts: Parts, told: set[int]) -> None:
         """Raise BadVotes if a part has two columns with the same title, because either could be meant."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.core.families import Family, make_family
-from shortlist.core.pairs import Floats, pair_numbers
+from shortlist.core.pairs import Floats
 from shortlist.core.problem import shown
 from shortlist.errors import BadVotes
 from shortlist.votes.cells import (
@@ -24,27 +24,26 @@ from shortlist.votes.cells import (
     word_notes,
 )
 from shortlist.votes.files import BadRow, Source, open_source
-from shortlist.votes.formats import Parts, find_parts, is_whole, one_vote_per_row
-from shortlist.votes.table import MAX_VOTES, MAX_WEIGHT, VoteTable, make_table
+from shortlist.votes.formats import Parts, find_parts, is_whole, one_vote_per_row, unit_columns
+from shortlist.votes.table import MAX_VOTES, MAX_WEIGHT, Labels, VoteTable, as_labels, make_table
+from shortlist.votes.units import UnitReport, joined_labels, report_units
 
 IN_ERROR, IN_REPORT = 3, 8  # how many bad rows are listed
 FORMULA = ("=", "+", "-", "@")
-ENOUGH = 20.0  # expected runs of equal winners before their number says anything
-FEW = 0.25  # of the expected runs; votes that come in groups, such as five on the same case, still make more than half
 
 
 @dataclass(frozen=True, repr=False)
 class Reading:
     """How a vote file was read: its format, its columns, its votes, and the rows that could not be read.
 
-    `columns` maps parts of a vote to column names. `bad_rows` has every row that is not in `table`; `unit` is what
-    their numbers count, lines or rows.
+    `columns` maps parts of a vote to column names. `bad_rows` has every row that is not in `table`; `numbered_by` is
+    what their numbers count, lines or rows. `units` says which rows share a source of chance.
     """
 
     file: str
     kind: str
     format: str
-    unit: str
+    numbered_by: str
     columns: dict[str, str]
     columns_not_read: tuple[str, ...]
     rows: int
@@ -52,6 +51,7 @@ class Reading:
     ties: int
     notes: tuple[str, ...]
     table: VoteTable
+    units: UnitReport
 
     @property
     def judges(self) -> int | None:
@@ -67,6 +67,7 @@ class Reading:
         """Everything but the votes, in types that JSON has."""
         table = self.table
         told = {part: value for part, value in vars(self).items() if part != "table"}
+        told["units"] = {**self.units._asdict(), "claim": self.units.claim}
         counts = {"votes": len(table), "items": len(table.items), "judges": self.judges, "cases": self.cases}
         bad = [row._asdict() for row in self.bad_rows]
         return {**told, **counts, "weight": float(table.weight.sum()), "item_names": table.items, "bad_rows": bad}
@@ -79,7 +80,8 @@ class Reading:
         lines += [f"  {part:<11}{printable(title)}" for part, title in self.columns.items()]
         if self.columns_not_read:
             lines.append(f"  {'not read':<11}{', '.join(map(printable, self.columns_not_read))}")
-        lines += ["", f"  {self._counts()}", *self._bad()]
+        lines += [f"  {'unit':<11}{self.units.name}", "", f"  {self._counts()}", *self._bad()]
+        lines.append(f"  Units: {self.units}. {self.units.claim}.")
         return "\n".join([*lines, *(f"  Note: {note}." for note in self.notes)])
 
     def _counts(self) -> str:
@@ -94,7 +96,7 @@ class Reading:
         if not bad:
             return [f"  All {self.rows:,} rows were read."]
         more = [f"    and {len(bad) - IN_REPORT:,} more; --json lists them all"] if len(bad) > IN_REPORT else []
-        rows = [f"    {self.unit} {line}: {reason}" for line, reason in bad[:IN_REPORT]]
+        rows = [f"    {self.numbered_by} {line}: {reason}" for line, reason in bad[:IN_REPORT]]
         return [f"  {len(bad):,} of {self.rows:,} rows could not be read:", *rows, *more]
 
 
@@ -104,15 +106,20 @@ def read_votes(
     *,
     columns: Mapping[str, str] | None = None,
     skip_bad: bool = False,
+    unit: str | None = None,
 ) -> VoteTable:
     """Read the votes of a CSV, TSV, JSON or Parquet file, or of a pandas, polars or Arrow frame.
 
     Common column names are recognised (docs/guides/vote-files.md). `columns` names others, as in {"first": "colA",
-    "second": "colB", "winner": "colC"}; its keys are first, second, outcome, winner, loser, weight, judge and case.
+    "second": "colB", "winner": "colC"}; its keys are first, second, outcome, winner, loser, weight, judge, case and id.
+
+    unit: which rows share a source of chance and so weigh at most as one vote together: "case", "judge", a column, two
+    of these joined by a comma, or "row" if every row drew its case and judge afresh. Default: the case, if the file has
+    such a column, else the row.
 
     Raises BadVotes if a row cannot be read; skip_bad=True omits such rows and lists them in `left_out`.
     """
-    reading = inspect_votes(source, family, columns=columns)
+    reading = inspect_votes(source, family, columns=columns, unit=unit)
     if reading.bad_rows and not skip_bad:
         raise BadVotes(_complaint(reading, "skip_bad=True (--skip-bad) omits them"))
     if not len(reading.table):
@@ -121,41 +128,25 @@ def read_votes(
 
 
 def inspect_votes(
-    source: Any, family: str | Family = "bradley-terry", *, columns: Mapping[str, str] | None = None
+    source: Any,
+    family: str | Family = "bradley-terry",
+    *,
+    columns: Mapping[str, str] | None = None,
+    unit: str | None = None,
 ) -> Reading:
-    """A dry run of `read_votes`: the format, the columns, the counts, and every row that could not be read."""
-    return _read(open_source(source), make_family(family), {} if columns is None else columns)
+    """A dry run of `read_votes`: the format, the columns, the counts, the units, and every row that could not be
+    read."""
+    return _read(open_source(source), make_family(family), {} if columns is None else columns, unit)
 
 
 def _complaint(reading: Reading, way_out: str) -> str:
     bad = reading.bad_rows
-    first = "; ".join(f"{reading.unit} {line}: {reason}" for line, reason in bad[:IN_ERROR])
+    first = "; ".join(f"{reading.numbered_by} {line}: {reason}" for line, reason in bad[:IN_ERROR])
     more = f"; and {len(bad) - IN_ERROR:,} more" if len(bad) > IN_ERROR else ""
     return f"{reading.file}, {first}{more}. {len(bad):,} of {reading.rows:,} rows could not be read; {way_out}"
 
 
-def looks_sorted(table: VoteTable, family: Family) -> bool:
-    """Whether the votes on each pair come as a block of wins and a block of losses, not in the order of casting.
-
-    Compares the number of runs of equal winners with the number to expect in random order.
-    """
-    weight, won = family.decisive(table.outcome)
-    first, second = table.first[weight > 0], table.second[weight > 0]
-    ahead = (won[weight > 0] > 0) != (first > second)
-    pairs, slots = np.unique(pair_numbers(len(table.items), first, second), return_inverse=True)
-    order = np.argsort(slots, kind="stable")
-    slots, ahead = slots[order], ahead[order]
-    begins = np.ones(len(slots), dtype=np.bool_)
-    begins[1:] = (slots[1:] != slots[:-1]) | (ahead[1:] != ahead[:-1])
-    counts = np.bincount(slots, minlength=len(pairs))
-    wins = np.bincount(slots, ahead, minlength=len(pairs))
-    expected = 1 + 2 * wins * (counts - wins) / np.maximum(counts, 1)
-    mixed = (wins > 0) & (wins < counts)
-    runs = np.bincount(slots, begins, minlength=len(pairs))[mixed].sum()
-    return bool(expected[mixed].sum() >= ENOUGH and runs < FEW * expected[mixed].sum())
-
-
-def _read(source: Source, family: Family, columns: Mapping[str, str]) -> Reading:
+def _read(source: Source, family: Family, columns: Mapping[str, str], unit: str | None) -> Reading:
     """Raises BadVotes only if no row can be read at all."""
     straight = source if is_whole(columns) else one_vote_per_row(source)
     parts = find_parts(source.file, straight.names, columns)
@@ -163,41 +154,55 @@ def _read(source: Source, family: Family, columns: Mapping[str, str]) -> Reading
     if not rows:
         raise BadVotes(f"{source.file} contains no votes")
     bad: Reasons = {}
-    table, words = _votes(straight, parts, family, bad)
+    units = unit_columns(source.file, straight.names, parts, unit)
+    table, words = _votes(straight, parts, units, family, bad)
     if table.weight.sum() > MAX_VOTES:
         raise BadVotes(f"the weights of {source.file} add up to more than {MAX_VOTES:.0e} votes")
     used = {part: straight.names[place] for part, place in parts.places().items()}
+    read = {*used.values(), *straight.spent, *(straight.names[place] for place in units[1])}
     return Reading(
         file=source.file,
         kind=source.kind,
         format=parts.format,
-        unit=source.unit,
+        numbered_by=source.numbered_by,
         columns=used,
-        columns_not_read=tuple(title for title in source.names if title not in {*used.values(), *straight.spent}),
+        columns_not_read=tuple(title for title in source.names if title not in read),
         rows=rows,
         bad_rows=tuple(sorted({*straight.bad, *(BadRow(straight.lines[row], why) for row, why in bad.items())})),
         ties=int(np.sum(table.outcome == family.tie)),
         notes=(*word_notes(words), *_formulas(table.items)),
         table=table,
+        units=report_units(table),
     )
 
 
-def _votes(source: Source, parts: Parts, family: Family, bad: Reasons) -> tuple[VoteTable, set[str | None]]:
+def _votes(
+    source: Source, parts: Parts, units: tuple[str, list[int]], family: Family, bad: Reasons
+) -> tuple[VoteTable, set[str | None]]:
     """The rows that are not bad, and the words that say who won."""
     ends = _items(source, parts, bad)
     verdicts = {verdict: source.column(place) for verdict, place in parts.verdicts.items()}
     known = vocabulary(source.names[parts.first], source.names[parts.second])
     outcome, words = outcomes(verdicts, parts.first_won, known, ends, family, bad)
     weight = _weights(source, parts, bad)
-    judge, case = (_labels(source, parts, extra, bad) for extra in ("judge", "case"))
+    judge, case, id_ = (_labels(source, parts, extra, bad) for extra in ("judge", "case", "id"))
+    unit = _units(source, units[1], bad)
     good = [row for row in range(len(source.lines)) if row not in bad]
 
-    def kept(values: Sequence[Any]) -> list[Any]:
-        return [values[row] for row in good]
+    def kept(values: Sequence[Any] | None) -> list[Any]:
+        return [values[row] for row in good] if values is not None else [None] * len(good)
 
     first, second = map(kept, ends)
-    judges, cases = (None if values is None else kept(values) for values in (judge, case))
-    return make_table(first, second, outcome[good], weight[good], judges, cases, kept(source.lines)), words
+    table = make_table(first, second, outcome[good], weight[good], kept(judge), kept(case), kept(source.lines))
+    return replace(table, unit_name=units[0], unit=as_labels(kept(unit)), id=as_labels(kept(id_))), words
+
+
+def _units(source: Source, places: Sequence[int], bad: Reasons) -> Labels | None:
+    """The unit of each row. Without a column, votes that one row of the file holds are a unit."""
+    if places:
+        return joined_labels([each(source.column(place), label, bad) for place in places])
+    is_shared = len(set(source.lines)) < len(source.lines)
+    return tuple(str(line) for line in source.lines) if is_shared else None
 
 
 def _items(source: Source, parts: Parts, bad: Reasons) -> tuple[Names, Names]:

@@ -20,8 +20,9 @@ class VoteTable:
     """One vote per row, in file order; items are numbered in order of first appearance.
 
     `outcome` is seen from the first item, `weight` is the number of votes that a row counts for. `judge` and `case` are
-    None if the file does not name them. `line` is where a row came from; `left_out` has the rows that skip_bad=True
-    omitted.
+    None if the file does not name them. Rows with the same `unit` share a source of chance, named by `unit_name`, and
+    weigh at most as one vote together; None is a unit of its own. `id` tells votes apart. `line` is where a row came
+    from; `left_out` has the rows that skip_bad=True omitted.
     """
 
     items: tuple[str, ...]
@@ -33,6 +34,9 @@ class VoteTable:
     case: Labels | None
     line: Ints
     left_out: tuple[BadRow, ...] = ()
+    unit: Labels | None = None
+    unit_name: str = "row"
+    id: Labels | None = None
 
     def __repr__(self) -> str:
         return f"<VoteTable of {len(self):,} votes on {len(self.items):,} items>"
@@ -87,12 +91,13 @@ def make_table(
         second=np.array([numbers[item] for item in second], dtype=np.int64),
         outcome=np.array(outcome, dtype=np.float64),
         weight=np.ones(count) if weight is None else np.array(weight, dtype=np.float64),
-        judge=_labels(judge),
-        case=_labels(case),
+        judge=as_labels(judge),
+        case=as_labels(case),
         line=np.arange(1, count + 1) if line is None else np.array(line, dtype=np.int64),
         left_out=tuple(left_out),
     )
 
 
-def _labels(labels: Sequence[str | None] | None) -> Labels | None:
+def as_labels(labels: Sequence[str | None] | None) -> Labels | None:
+    """None if no row has a label."""
     return None if labels is None or all(one is None for one in labels) else tuple(labels)

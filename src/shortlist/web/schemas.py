@@ -191,6 +191,7 @@ class VerdictOut(BaseModel):
     guarantee: str
     statistic: float | None = Field(description="Only for the stopping rule glr.")
     threshold: float | None = Field(description="Only for the stopping rule glr.")
+    caveats: list[str] = Field(description="What to know before relying on the result, one sentence each.")
     sentence: str
 
 

@@ -1,6 +1,7 @@
 """Chains of evidence against a slow fixpoint on sets, and what is claimed against its definition."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +72,7 @@ def test_no_outsider_absorbs_a_member_while_the_outsiders_accounts_stay_small(se
 
 def chains(seed, n, k, votes, tolerance=0.0, delta=0.1, spread=1.5, grid=False):
     rng, ledger = np.random.default_rng(seed), empty_ledger(Problem(n, k, delta, tolerance=tolerance))
+    ledger = replace(ledger, share=0.5 if grid else 1.0)
     theta, blocks = np.linspace(spread, -spread, n), []
     for _ in range(votes):
         first = rng.integers(0, n, 4)
@@ -80,20 +82,20 @@ def chains(seed, n, k, votes, tolerance=0.0, delta=0.1, spread=1.5, grid=False):
         ledger = ledger.add(blocks[-1])
     if not grid:
         return _Chains(ledger.problem, ledger)
-    together = Block(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    together = Block(*(np.concatenate(parts) for parts in zip(*(block[:5] for block in blocks), strict=True)))
     kinds = (False, True) if tolerance else (False,)
     return _Chains(ledger.problem, ledger, [grid_accounts(ledger.problem, together, kind) for kind in kinds], 0.5)
 
 
 def slow_absorbed(built, delta, item):
     problem, ledger = built.problem, built.ledger
-    share = built.share
-    plain = [(ledger.accounts(), ledger.level(delta * share), False)]
-    tolerant = [(ledger.accounts(tolerant=True), ledger.level(delta * share), False)] if problem.tolerance else []
-    if delta * share >= problem.delta:
+    level = math.log((2 * problem.n if problem.tolerance else ledger.k) / (delta * (0.5 if built.grids else 1.0)))
+    plain = [(ledger.accounts(), level, False)]
+    tolerant = [(ledger.accounts(tolerant=True), level, False)] if problem.tolerance else []
+    if delta >= problem.delta:
         plain.append((ledger.proved, 1.0, True))
     if built.grids:
-        enough = grid_level(problem, delta * (1 - share))
+        enough = grid_level(problem, delta * 0.5)
         plain.append((built.grids[0], enough, True))
         tolerant += [(built.grids[1], enough, True)] if problem.tolerance else []
     reached = slow_chain(problem.n, plain, item)

@@ -78,9 +78,10 @@ def grid_accounts(problem: Problem, block: Block, tolerant: bool = False) -> Acc
     outcome = np.where(turned, family.flip(block.outcome), block.outcome)
     null = -problem.margin if tolerant else 0.0
     scale = 0.5 * family.variance_bound**-0.5  # 1 for Bradley-Terry, in units of sigma for Gaussian votes
+    counts = block.counts if block.weights is None else block.counts * block.weights
     ahead, behind = (
         _average([
-            node_sums(slots, block.counts * family.log_factor(null + scale * eta, null, seen), len(pairs))
+            node_sums(slots, counts * family.log_factor(null + scale * eta, null, seen), len(pairs))
             for eta in ETAS
         ])
         for seen in (outcome, family.flip(outcome))

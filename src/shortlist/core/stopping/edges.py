@@ -7,25 +7,34 @@ stochastic transitivity. Theorems and proofs: docs/guarantee.md.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.betting import Accounts, Ledger, empty_ledger, in_parts
+from shortlist.core.betting import GRID_SHARE, Accounts, Ledger, empty_ledger, in_parts
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Flags, top_k
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.chains import Pull, absorb, each_alone, grid_accounts, grid_level, pull, starts, step
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.core.tally import Block
+from shortlist.core.tally import Block, join_blocks
+from shortlist.core.units import Units
 
 REPORT = 0.05  # report again who is proved in or out, and the bound, when the votes grew by this share
-BETS_SHARE = 0.5  # of a file's votes; the rest of the stake is on the grid, which does not mind how a file is sorted
+FILE_SHARE = 0.5  # of the stake is on bets on a file; the rest is on the grid, which does not mind how it is sorted
 LEAST_LOG = -500.0  # smaller error bounds than its exponential are not told apart
 GUARANTEE = (
     "a proved answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on "
     "average (edge theorem)"
+)
+SORTED = (
+    "The votes look sorted by winner, so nothing that was bet on them counts, only how often each item won. Give them "
+    "in the order in which they were cast."
+)
+LEFT_OUT = (
+    "{:,} of {:,} votes count for nothing: they share a unit with an earlier vote against the same item, and not all "
+    "units have the same pairs equally often."
 )
 TOLERANT = (
     "in a proved answer no outsider {beats}, with error probability at most {delta:g}, under strong stochastic "
@@ -33,15 +42,46 @@ TOLERANT = (
 )
 
 
-def certify_votes(problem: Problem, votes: Block, counted: bool) -> tuple[Verdict[int], Ledger]:
-    """What votes prove in the order given. `counted` votes have no order: only the grid counts for them."""
-    ledger = empty_ledger(problem)
-    for part in [votes] if counted else in_parts(votes):
-        ledger = ledger.add(part._replace(bets=np.zeros(len(part.first))) if counted else ledger.place_bets(part))
-    kinds = (False, True) if problem.tolerance else (False,)
-    grids = [grid_accounts(problem, votes, tolerant) for tolerant in kinds]
-    chains = _Chains(problem, ledger.refresh(), grids, 0.0 if counted else BETS_SHARE)
-    return chains.verdict(round(ledger.votes), _open(problem)), chains.ledger
+def certify_votes(
+    problem: Problem, votes: Block, counted: bool, units: Units | None = None, is_sorted: bool = False
+) -> tuple[Verdict[int], Ledger]:
+    """What votes prove in the order given, which is unit by unit if there are units.
+
+    `counted` votes have no order: only the grid counts for them. If votes are sorted by winner, what was bet on them
+    is dropped and the grid keeps its part of the stake: to choose between the two after a look would not be fair.
+    """
+    ledger, placed = _replay(replace(empty_ledger(problem), share=FILE_SHARE), votes, units, counted)
+    share = None if units is None else (units.trusting_no_order() if is_sorted else units).share
+    grids = grid_evidence(problem, votes._replace(weights=share))
+    left = 1.0 if counted else 1 - FILE_SHARE
+    chains = _Chains(problem, ledger.refresh(), grids, left, not (counted or is_sorted))
+    verdict = chains.verdict(round(ledger.votes), _open(problem))
+    unused = 0 if placed.weights is None else int(np.count_nonzero(placed.weights == 0))
+    caveats = (*([SORTED] if is_sorted else ()), *([LEFT_OUT.format(unused, len(votes.first))] if unused else ()))
+    return replace(verdict, caveats=caveats), chains.ledger
+
+
+def _replay(ledger: Ledger, votes: Block, units: Units | None, counted: bool) -> tuple[Ledger, Block]:
+    """The ledger after votes in their order, and the votes with their bets and weights."""
+    size, parts = len(votes.first), list[Block]()
+    starts = None if units is None else units.starts
+    for begin, end in [(0, size)] if counted else in_parts(size, 0.0, starts):
+        part = votes.part(begin, end)
+        part = part._replace(bets=np.zeros(size)) if counted else ledger.place_bets(part)
+        parts.append(part if units is None else with_weights(ledger, part, units.part(begin, end)))
+        ledger = ledger.add(parts[-1])
+    return ledger, join_blocks(parts) if parts else votes._replace(bets=np.empty(0))
+
+
+def with_weights(ledger: Ledger, placed: Block, units: Units) -> Block:
+    """Votes of whole units, whose bets are placed, with their weights in the ledger's accounts."""
+    weights = units.weights(placed, ledger.flipped, both=bool(ledger.problem.tolerance))
+    return placed._replace(weights=weights)
+
+
+def grid_evidence(problem: Problem, votes: Block) -> list[Accounts]:
+    """The accounts of the grid, and the tolerant ones if there is a tolerance."""
+    return [grid_accounts(problem, votes, tolerant) for tolerant in ((False, True) if problem.tolerance else (False,))]
 
 
 class EdgesMemory(NamedTuple):
@@ -106,9 +146,18 @@ def _may_be_enough(problem: Problem, ledger: Ledger) -> bool:
 class _Chains:
     """Whom the items that look best absorb, at any level."""
 
-    def __init__(self, problem: Problem, ledger: Ledger, grids: Sequence[Accounts] = (), share: float = 1.0) -> None:
-        """`share` of the stake is on the ledger's bets, the rest on the grids: plain and, if wanted, tolerant."""
-        self.problem, self.ledger, self.grids, self.share = problem, ledger, grids, share
+    def __init__(
+        self,
+        problem: Problem,
+        ledger: Ledger,
+        grids: Sequence[Accounts] | None = None,
+        grid_share: float = GRID_SHARE,
+        bets: bool = True,
+    ) -> None:
+        """The ledger's accounts and those of the grids, with the shares of the stake that are on them. Without `bets`
+        only the grids count."""
+        self.problem, self.ledger, self.bets = problem, ledger, bets
+        self.grids, self.grid_share = ledger.grids() if grids is None else grids, grid_share
         self.top = top_k(ledger.belief.theta, ledger.k)  # on the ledger's side
         self.inside = np.zeros(problem.n, dtype=np.bool_)
         self.inside[self.top] = True
@@ -118,7 +167,7 @@ class _Chains:
     def absorbed(self, delta: float) -> Flags:
         """A column for each of the top: all that it is proved not to be worse than, with error at most delta."""
         plain = self._pulls(self.plain, 0, delta)
-        if delta * self.share >= self.problem.delta:
+        if self.bets and delta >= self.problem.delta:
             plain.append(each_alone(self.problem.n, self.ledger.proved, 1.0))
         reached = absorb(plain, starts(self.problem.n, self.top))
         if self.tolerant is None:
@@ -126,11 +175,10 @@ class _Chains:
         return absorb(plain, step(self._pulls(self.tolerant, 1, delta), reached))
 
     def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[Pull, float]]:
-        pulls = [(bets, self.ledger.level(delta * self.share))] if self.share else []
+        pulls = [(bets, self.ledger.level(delta))] if self.bets else []
         if self.grids:
-            pulls.append(
-                each_alone(self.problem.n, self.grids[kind], grid_level(self.problem, delta * (1 - self.share)))
-            )
+            level = grid_level(self.problem, delta * self.grid_share)
+            pulls.append(each_alone(self.problem.n, self.grids[kind], level))
         return pulls
 
     def decide(self, delta: float) -> bool:

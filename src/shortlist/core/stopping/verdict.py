@@ -34,6 +34,7 @@ class Verdict(Generic[Item]):
     guarantee: str
     statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
     threshold: float | None = None  # glr: beta; while not done, at most beta
+    caveats: tuple[str, ...] = ()  # what to know before relying on it, one sentence each
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values for JSON: lists for tuples, None for numbers that are not finite."""

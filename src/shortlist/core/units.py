@@ -1,0 +1,106 @@
+"""Units: votes that share a source of chance, such as two games on one case, together weigh at most as one vote.
+
+All bets of a unit are made before any of its votes is read, and the logarithm of what a bet wins is multiplied by the
+vote's weight. Over the votes of a unit that bet against one item the weights sum to at most 1 (docs/guarantee.md).
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.core.pairs import Flags, Floats, Ints, node_sums, pair_numbers
+from shortlist.core.tally import Block
+from shortlist.errors import BadVotes
+
+
+class Units(NamedTuple):
+    """Which rows of votes make a unit. Rows are in the order in which they are counted: unit by unit."""
+
+    number: Ints  # of each row's unit, counted from 0
+    pair: Ints
+    share: Floats  # of a row among its unit's rows on its pair: 1/m, or 1 for the first of them and 0 for the others
+    is_fixed: Flags  # does every unit that has the row's pair have it equally often?
+    regular: bool  # does every unit have the same pairs, each equally often?
+
+    @property
+    def size(self) -> int:
+        """How many units there are."""
+        return int(self.number[-1]) + 1 if len(self.number) else 0
+
+    @property
+    def starts(self) -> Ints:
+        """Where each unit begins, and where the last one ends."""
+        return np.flatnonzero(np.diff(self.number, prepend=-1, append=self.size))
+
+    @property
+    def whole(self) -> Floats:
+        """Weights that sum to at most 1 over all rows of a unit, for rules that multiply all of them."""
+        starts = self.starts
+        sizes = np.diff(starts)
+        if len(sizes) and (sizes == sizes[0]).all():
+            return np.full(len(self.number), 1 / sizes[0])
+        weights = np.zeros(len(self.number))
+        weights[starts[:-1]] = 1.0
+        return weights
+
+    def part(self, begin: int, end: int) -> "Units":
+        """Rows begin to end, which must not cut a unit."""
+        here = slice(begin, end)
+        return Units(self.number[here], self.pair[here], self.share[here], self.is_fixed[here], self.regular)
+
+    def trusting_no_order(self) -> "Units":
+        """With share 0 where a unit's first row counts: if rows are sorted by outcome, the first one is no fair one."""
+        return self._replace(share=np.where(self.is_fixed, self.share, 0.0))
+
+    def weights(self, block: Block, flipped: bool, both: bool) -> Floats:
+        """What the rows of whole units weigh, given their bets. With `both`, both sides of a row bet.
+
+        In a regular design the m rows of a unit against one item weigh 1/m. Else how many there are may depend on
+        answers, and the first pair against the item counts alone.
+        """
+        assert block.bets is not None
+        targets = np.where((block.bets > 0) != flipped, block.second, block.first)[:, None]
+        if both:
+            targets = np.stack([block.first, block.second], axis=1)
+        size = int(targets.max(initial=0)) + 1
+        codes = (self.number - self.number.min(initial=0))[:, None] * size + targets
+        _, at, slots, often = np.unique(codes.ravel(), return_index=True, return_inverse=True, return_counts=True)
+        slots = slots.reshape(codes.shape)
+        if self.regular:
+            return np.asarray(1.0 / often[slots].max(axis=1))
+        first_pair = self.pair[at // codes.shape[1]]
+        return np.where((first_pair[slots] == self.pair[:, None]).all(axis=1), self.share, 0.0)
+
+
+def is_shared(labels: Sequence[Hashable] | None) -> bool:
+    """Does any unit have more than one row?"""
+    named = [label for label in labels or () if label is not None]
+    return len(set(named)) < len(named)
+
+
+def find_units(n: int, first: Ints, second: Ints, labels: Sequence[Hashable]) -> tuple[Ints, Units]:
+    """The order in which to count the rows, unit by unit as each unit's first row comes, and the units in it. A row
+    with the label None is a unit of its own."""
+    if len(labels) != len(first):
+        raise BadVotes(f"there are {len(first)} votes and {len(labels)} units; give one unit per vote")
+    numbers: dict[Hashable, int] = {}
+    own = (label if label is not None else (None, row) for row, label in enumerate(labels))
+    number = np.array([numbers.setdefault(label, len(numbers)) for label in own], dtype=np.int64)
+    order = np.argsort(number, kind="stable")
+    number, pair = number[order], pair_numbers(n, first[order], second[order])
+    pairs, slots = np.unique(pair, return_inverse=True)
+    groups, begins, group, often = np.unique(
+        number * max(len(pairs), 1) + slots, return_index=True, return_inverse=True, return_counts=True
+    )
+    of_pair = groups % max(len(pairs), 1)
+    units_with = node_sums(of_pair, np.ones(len(groups)), len(pairs))
+    fewest, most = np.full(len(pairs), np.inf), np.zeros(len(pairs))
+    np.minimum.at(fewest, of_pair, often)
+    np.maximum.at(most, of_pair, often)
+    fixed = fewest == most
+    leads = np.zeros(len(number))
+    leads[begins] = 1.0
+    share = np.where(fixed[slots], 1.0 / often[group], leads)
+    regular = bool(fixed.all() and (units_with == len(numbers)).all())
+    return order, Units(number, pair, share, fixed[slots], regular)

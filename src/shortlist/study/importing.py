@@ -1,0 +1,109 @@
+"""From rows of votes to the event that imports them: which rows are new, which are one unit, their bets and weights."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.core import loop
+from shortlist.core.imports import place_import
+from shortlist.core.linalg import one_thread
+from shortlist.core.order import looks_sorted
+from shortlist.core.tally import Block
+from shortlist.core.units import find_units, is_shared
+from shortlist.errors import BadProblem
+from shortlist.study.events import Imported
+from shortlist.study.rows import RowTable
+
+
+@dataclass(frozen=True)
+class ImportRows:
+    """Checked rows of an import, with item numbers, in the order of the file."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    outcome: tuple[float, ...]
+    judge: tuple[str | None, ...]
+    unit: tuple[str | None, ...]
+    id: tuple[str | None, ...]
+
+    def digests(self, items: Sequence[str]) -> list[str]:
+        """A digest per row: of what it says, and how many rows of this import said the same before it."""
+        seen: Counter[tuple[object, ...]] = Counter()
+        found = []
+        for first, second, *rest in zip(*vars(self).values(), strict=True):
+            row = (items[first], items[second], *rest)
+            text = repr((*row, seen[row])).encode("utf-8", "backslashreplace")
+            found.append(hashlib.blake2b(text, digest_size=8).hexdigest())
+            seen[row] += 1
+        return found
+
+    def select(self, places: Sequence[int]) -> "ImportRows":
+        return ImportRows(*(tuple(column[place] for place in places) for column in vars(self).values()))
+
+    @property
+    def block(self) -> Block:
+        first, second = np.asarray(self.first, np.int64), np.asarray(self.second, np.int64)
+        return Block(first, second, np.asarray(self.outcome, np.float64), np.ones(len(first)))
+
+
+def make_import(rows: ImportRows, source: str, state: loop.State, table: RowTable, items: Sequence[str]) -> Imported:
+    """The event. A row that was counted before is left out, and a unit that was seen before counts for nothing."""
+    digests = rows.digests(items)
+    new = [place for place, digest in enumerate(digests) if digest not in table.digests]
+    repeated, rows = len(digests) - len(new), rows.select(new)
+    digests = [digests[place] for place in new]
+    if "ledger" not in state.stopping.wants:
+        return _independent(rows, source, state, table, digests, repeated)
+    block = rows.block
+    is_sorted = _looks_sorted(state, block, table, items)
+    order, units = find_units(state.problem.n, block.first, block.second, rows.unit)
+    units = units.trusting_no_order() if is_sorted else units
+    rows, digests = rows.select(order.tolist()), [digests[place] for place in order.tolist()]
+    is_new = np.array([unit is None or unit not in table.units for unit in rows.unit], dtype=np.bool_)
+    bets, weights, share = np.empty(0), np.empty(0), np.where(is_new, units.share, 0.0)
+    if len(rows.first):
+        with one_thread():
+            placed = place_import(state, rows.block, units, is_new)
+        assert placed.bets is not None
+        assert placed.weights is not None
+        bets, weights = placed.bets, placed.weights
+    return _event(rows, source, (bets.tolist(), weights.tolist(), share.tolist()), digests, repeated, is_sorted)
+
+
+def _independent(
+    rows: ImportRows, source: str, state: loop.State, table: RowTable, digests: Sequence[str], repeated: int
+) -> Imported:
+    """The event for a stopping rule that takes every vote as independent, and makes no bets."""
+    if is_shared(rows.unit) or table.units.intersection(unit for unit in rows.unit if unit is not None):
+        raise BadProblem(
+            f"stopping rule {state.stopping.name} takes every vote as independent; use edges for votes that share a "
+            "unit, or say that every row is a unit of its own (--unit row)"
+        )
+    size = len(rows.first)
+    return _event(rows, source, ([0.0] * size, [1.0] * size, [1.0] * size), digests, repeated, False)
+
+
+def _event(
+    rows: ImportRows,
+    source: str,
+    fixed: Sequence[Sequence[float]],
+    digests: Sequence[str],
+    repeated: int,
+    is_sorted: bool,
+) -> Imported:
+    bets, weights, share = map(tuple, fixed)
+    votes = rows.first, rows.second, rows.outcome, rows.judge
+    return Imported(*votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted)
+
+
+def _looks_sorted(state: loop.State, block: Block, table: RowTable, items: Sequence[str]) -> bool:
+    """Whether these votes, or all imported votes with them, look sorted: small files may each be too short to tell."""
+    family, number = state.problem.family, {item: place for place, item in enumerate(items)}
+    earlier = [row for row in table.rows if row.question is None]
+    first = np.array([*(number[row.first] for row in earlier), *block.first], dtype=np.int64)
+    second = np.array([*(number[row.second] for row in earlier), *block.second], dtype=np.int64)
+    outcome = np.array([*(row.outcome for row in earlier), *block.outcome], dtype=np.float64)
+    return looks_sorted(family, *block[:3]) or looks_sorted(family, first, second, outcome)
