@@ -19,14 +19,17 @@ from shortlist.cli.judge_options import (
     RECORDED,
     RECORDED_MAP,
     TEMPERATURE,
+    UNIT,
     URL,
     JudgeOptions,
+    Unit,
     recorded_pairs,
 )
 from shortlist.cli.keyboard import judge_in_terminal
 from shortlist.cli.options import (
     ADVANCED,
     CASES,
+    CASES_CLAIM,
     DELTA,
     FAMILY,
     ITEMS,
@@ -37,6 +40,7 @@ from shortlist.cli.options import (
     STOPPING,
     STORAGE,
     TOLERANCE,
+    Claim,
     K,
     console,
     count_of,
@@ -93,8 +97,10 @@ def run(
     temperature: float | None = TEMPERATURE,
     votes: Path | None = RECORDED,
     columns: list[str] | None = RECORDED_MAP,
+    unit: Unit | None = UNIT,
     judge_name: str | None = JUDGE_NAME,
     cases: Path | None = CASES,
+    cases_claim: Claim = CASES_CLAIM,
     order: Order = ORDER,
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
@@ -117,15 +123,15 @@ def run(
     Progress is saved after every vote. Run the same command again to resume.
     """
     listed, known = read_items(items), None if cases is None else read_cases(cases)
-    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, judge_name)
-    chosen = options.make(listed.names, known, make_family(family, sigma), seed)
+    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, unit, judge_name)
+    chosen = options.make(listed.names, known, make_family(family, sigma))
     if chosen is None and as_json:
         raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
     with plain_name_errors():
         study = create_study(
             listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
             tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family, sigma=sigma,
-            allowed=recorded_pairs(chosen, len(listed.names)), seed=seed,
+            allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words, seed=seed,
         )  # fmt: skip
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, known)
@@ -177,7 +183,7 @@ def _show(study: Study, found: StudyRun, as_json: bool) -> None:
     sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."
     console().print()
     say(f"Calls in this run: {calls_made(found)}.{sides}")
-    if not study.verdict.done:
+    if not study.verdict.done and not found.used_up:
         say("Run the same command again to continue.")
 
 

@@ -18,16 +18,17 @@ from typing import Any, Literal, get_args
 
 from shortlist.core.problem import whole
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, StudyDone
+from shortlist.errors import BadCases, BadJudge, CasesUsedUp, JudgeFailed, NothingToAsk, StudyDone
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
 from shortlist.judges.cases import Contents, case_of, check_cases, check_contents
 from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache
+from shortlist.judges.replay import RecordedJudge
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
 from shortlist.study.create import create_study
 from shortlist.study.questions import Question
-from shortlist.study.study import Study
+from shortlist.study.study import Cases, Study
 
 Position = Literal["random", "both"]
 GRACE = 5.0  # seconds that calls under way have to end after the judge has failed
@@ -56,7 +57,9 @@ def run_study(
 ) -> StudyRun:
     """Ask the judge until the answer is proved or the budget is used, with `workers` questions at a time.
 
-    cases: what the items are compared on; each question draws one at random, with replacement.
+    cases: what the items are compared on; each question draws one at random, with replacement. If the study's claim is
+        about cases like these, each case serves one question, and the run ends when all are used. A RecordedJudge
+        brings its own: each recorded vote is used at most once.
     contents: what to show for an item: texts by item, texts by item and case id, or a function (item, case).
     position: "random" lets a fair coin decide which item is shown first. "both" asks each question in both orders and
         tells the mean as one vote: both answers come from one judge about one case, so two votes would count one
@@ -75,13 +78,17 @@ def run_study(
     if position not in get_args(Position):
         raise BadJudge(f"position is {position!r}; choose one of {', '.join(get_args(Position))}")
     judge, policy = as_judge(judge), RetryPolicy(retries, time_limit, backoff)
-    listed = None if cases is None else check_cases(cases)
+    listed = _listed(study, judge, cases)
     if contents is not None:
         check_contents(contents, study.items)
     if isinstance(judge, CallableJudge):
         judge.check(with_case=listed is not None)
     log = RunLog(study, judge.name, progress, warn)
-    if listed is not None and len(listed) < FEW_CASES:
+    cases_of: Cases = tuple(case.id for case in listed or ())
+    once = study.cases_claim == "like these"
+    if isinstance(judge, RecordedJudge):
+        cases_of, once = judge.votes_on(study.items), True
+    if listed is not None and len(listed) < FEW_CASES and not once:
         log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
     known = None if listed is None else {case.id: case for case in listed}
     kept = StudyCache(study) if cache is None else cache
@@ -95,7 +102,7 @@ def run_study(
             case_of(question, study.seed, known)  # raises if its case was not given
         with CallPool(judge, policy, contents, log.costs) as pool:
             interrupt.on_signal = pool.wake
-            parts = study, judge.name, tuple(known or ()), interrupt, lease, pool, pending, log
+            parts = study, judge, cases_of, once, interrupt, lease, pool, pending, log
             _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
     return log.so_far()
 
@@ -144,13 +151,23 @@ def find_top(
     return run_study(study, judge, workers=workers, retries=retries, time_limit=None).verdict
 
 
+def _listed(study: Study, judge: Judge, cases: Iterable[Case | str] | None) -> Sequence[Case] | None:
+    """The cases of a run; recorded votes are cases of their own."""
+    if not isinstance(judge, RecordedJudge):
+        return None if cases is None else check_cases(cases)
+    if cases is not None:
+        raise BadCases("recorded votes were given on their own cases; leave out cases")
+    return [Case(vote, vote) for vote in judge.ids(study.items)]
+
+
 @dataclass(frozen=True)
 class _Run:
     """The loop: ask, wait, tell."""
 
     study: Study
-    judge: str
-    cases: Sequence[str]
+    judge: Judge
+    cases: Cases
+    once: bool
     interrupt: DeferredInterrupt
     lease: RunLease
     pool: CallPool
@@ -177,7 +194,7 @@ class _Run:
         while not (self.study.verdict.done or self.stop.is_set()):
             self.interrupt.check()
             if self.lease.renew() and self.resume:
-                self.left.extend(self.lease.take_over(self.judge))
+                self.left.extend(self.lease.take_over(self.judge.name))
             question = self._next_question() if self.pool.arrived.empty() else None
             if question is not None:
                 for call in self.pending.take(question):
@@ -197,10 +214,17 @@ class _Run:
                 f"stopped after {self.max_calls:,} calls (max_calls) without a proof; run again to continue"
             )
             return None
-        if self.left:
-            return self.left.popleft()
+        while self.left:
+            question = self.left.popleft()
+            if question.case is not None or not self.once:
+                return question
+            self.study.skip(question, "asked without a case")  # drawn now, its case could be drawn again
         try:
-            return self.study.ask(judge=self.judge, cases=self.cases, run=self.lease.id)
+            return self.study.ask(judge=self.judge.name, cases=self.cases, once=self.once, run=self.lease.id)
+        except CasesUsedUp as reason:
+            self.log.used_up = not self.pending.questions
+            self._warn_at_end(_used_up(self.judge, reason))
+            return None
         except NothingToAsk as reason:
             self._warn_at_end(f"stopped without a proof: {reason}")
             return None
@@ -235,3 +259,12 @@ class _Run:
                 break
             with suppress(JudgeFailed):  # one failure is being reported already
                 self._receive(arrival)
+
+
+def _used_up(judge: Judge, reason: CasesUsedUp) -> str:
+    if not isinstance(judge, RecordedJudge):
+        return f"All cases are used up, each for one question: {reason.used:,} of {reason.total:,}. Not proved."
+    return (
+        f"All recorded votes on the pairs that a proof needs are used up: {reason.used:,} of {reason.total:,} "
+        f"{judge.unit_name}s were used. Not proved."
+    )

@@ -16,9 +16,10 @@ FEW_CASES = 30
 ONE_SIDE, ENOUGH_VOTES = 0.9, 20  # of a judge's answers that prefer one side, and how many answers that takes
 
 
-def find_caveats(votes: Sequence[Row], family: Family) -> tuple[str, ...]:
-    """The caveats about votes that count."""
-    found = _same_answers(votes), _few_cases(votes), _one_judge(votes, family), *_one_side(votes, family)
+def find_caveats(votes: Sequence[Row], family: Family, once: bool = False) -> tuple[str, ...]:
+    """The caveats about votes that count. `once`: each case served one question, so it is as good as a new one."""
+    few = "" if once else _few_cases(votes)
+    found = _same_answers(votes), few, _one_judge(votes, family), *_one_side(votes, family)
     return tuple(caveat for caveat in found if caveat)
 
 

@@ -61,6 +61,7 @@ class RowTable:
         self._place: dict[int, int] = {}  # of a question
         self._of_judge: dict[str, list[int]] = {}
         self._counts: Counter[Status] = Counter()
+        self.used_cases: set[str] = set()  # by any question, whatever became of it
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -80,6 +81,8 @@ class RowTable:
 
     def _asked(self, event: Asked, entry: Entry) -> None:
         self._place[event.question] = len(self.rows)
+        if event.case is not None:
+            self.used_cases.add(event.case)
         first, second = self.items[event.first], self.items[event.second]
         self._append(
             Row(
