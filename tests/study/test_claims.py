@@ -174,7 +174,7 @@ def test_a_run_about_cases_like_these_ends_with_its_cases():
     assert Counter(row.judge for row in study.rows) == {"one": 12, "two": 18}
     assert run.used_up
     assert run.warnings[-1] == "All cases are used up, each for one question: 30 of 30. Not proved."
-    assert not study.examine().caveats  # a case that serves one question is as good as a new one
+    assert "cases" not in "".join(study.examine().caveats)  # one that serves one question is as good as a new one
 
 
 def test_caveats_are_part_of_the_verdict():
