@@ -144,6 +144,17 @@ class NothingToAsk(ShortlistError):
     """The vote budget is used up by pending questions, or no useful pair may be shown to this judge."""
 
 
+class CasesUsedUp(NothingToAsk):
+    """Each case serves one question, and none is left for a pair that a proof needs."""
+
+    def __init__(self, used: int, total: int) -> None:
+        super().__init__(
+            f"{used:,} of {total:,} cases are used, each for one question, and no pair that a proof needs has one "
+            "left; give more cases"
+        )
+        self.used, self.total = used, total
+
+
 class VoidJudge(ShortlistError):
     """A question was requested for a voided judge, or an import has votes of a voided judge."""
 

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from shortlist.baselines import BASELINES, common, run_baseline
 from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.errors import BadInput, BadInstance
+from shortlist.simulation.replay import replay
 from shortlist.simulation.run import METHODS, simulate
 from shortlist.simulation.worlds import Recorded, Sst, Utilities, constant, equally_spaced
 from tests.baselines.worlds import certain, shuffled, spaced
@@ -80,7 +81,6 @@ def test_the_number_of_jobs_changes_nothing():
         (EASY, {"stopping": "glr"}, "its own stopping rule"),
         (EASY, {"tolerance": 0.1}, "no tolerance"),
         (Utilities((1.0, 0.0, -1.0), 1, Gaussian(1.0)), {}, "win or lose"),
-        (Recorded(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 0.5, 1.0]), 3, 1), {}, "no ties or grades"),
     ],
 )
 def test_what_they_cannot_do_is_said_in_one_line(name, instance, options, message):
@@ -100,9 +100,13 @@ def test_recorded_wins_and_losses_are_coins():
     first, second = np.repeat([0, 1], 10), np.repeat([1, 2], 10)
     outcome = np.tile(np.arange(10) > 0, 2).astype(float)
     for name in BASELINES:
-        assert simulate(Recorded(first, second, outcome, 3, 1), name, runs=3, delta=0.05).correct == 3
+        assert all(run.agrees for run in replay(Recorded(first, second, outcome, 3, 1), name, runs=3).runs)
     with pytest.raises(BadInstance, match="some have no votes"):
-        simulate(Recorded(first, second, outcome, 3, 1, fill=False), "seeks", runs=1)
+        replay(Recorded(first, second, outcome, 3, 1, fill=False), "seeks", runs=1)
+    graded = Recorded(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 0.5, 1.0]), 3, 1)
+    for name in BASELINES:
+        with pytest.raises(BadInstance, match="no ties or grades"):
+            replay(graded, name, runs=1)
 
 
 def test_numba_is_loaded_only_by_a_baseline():

@@ -52,7 +52,7 @@ def test_replay_with_a_baseline(shortlist):
     votes.write_text("\n".join(["first,second,outcome", *rows]))
     arguments = ["replay", votes, "-k", 1, "--method", "seeks", "--runs", 2, "--jobs", 1]
     found = shortlist.json(*arguments, "--max-votes", 100000)
-    assert (found["file_top"], found["correct"]) == (["x"], 2)
+    assert (found["file_top"], [run["agrees"] for run in found["runs"]]) == (["x"], [True, True])
     votes.write_text("\n".join(["first,second,outcome", *rows, "x,y,0.5"]))
     assert "no ties or grades" in shortlist.refused(*arguments)
 
@@ -62,8 +62,20 @@ def test_replay_that_ends_on_the_budget(shortlist):
     votes.write_text("first,second,outcome\n" + "\n".join(["x,y,1", "y,x,1", "x,z,1"] * 10))
     said = shortlist("replay", votes, "-k", 1, "--runs", 2, "--jobs", 1).out
     assert "1 pairs have no recorded votes" in said
-    assert "2 of 2 runs used up the budget of 30 votes without a proof" in said
+    assert "2 of 2 runs would have needed more than the budget of 30 votes" in said
     assert "--tolerance" in said
+
+
+def test_replay_is_a_simulation_and_claims_nothing(shortlist):
+    votes = shortlist.folder / "votes.csv"
+    votes.write_text("first,second,outcome\n" + "\n".join(["x,y,1", "y,z,1", "x,z,1"] * 20))
+    command = ["replay", votes, "-k", 1, "--runs", 2, "--jobs", 1]
+    said, found = shortlist(*command).out, shortlist.json(*command)
+    assert said.startswith("Simulated: how many votes a method would have needed.")
+    assert found["note"] == "simulated: how many votes a method would have needed"
+    assert all(run["stopped"] and run["votes"] <= 60 for run in found["runs"])
+    for word in ("prove", "proof", "certified", "error_bound", "error bound", "guarantee"):
+        assert word not in said + str(found)
 
 
 def test_certify(shortlist):

@@ -1,6 +1,7 @@
 """`shortlist run` as people call it: with a program, a language model, recorded votes; stopped, resumed, refused."""
 
 import json
+import re
 import shlex
 import sys
 
@@ -96,6 +97,43 @@ def test_recorded_votes_judge(folder, shortlist):
     assert found["done"]
     assert set(found["top"]) == {"apple", "banana"}
     assert not any({row.first, row.second} == {"cherry", "date"} for row in stored().rows)
+    assert len({row.case for row in stored().rows}) == len(stored().rows)
+
+
+def test_votes_of_one_case_are_used_up_together(folder, shortlist):
+    rows = [f"{a},{b},{a},case {number}" for number in range(6) for a in STRENGTH for b in STRENGTH if a < b]
+    (folder / "votes.csv").write_text("\n".join(["first,second,winner,case", *rows]))
+    command = ["run", "fruit.txt", "-k", 2, "--votes", "votes.csv"]
+    done = shortlist(*command)
+    assert "a question uses up all votes of a case, 6 units in all" in done.err
+    assert "6 of 6 units were used. Not proved." in done.err
+    assert "Run the same command again" not in done.out
+    assert "Guarantee" not in done.out
+    assert sorted(row.case for row in stored().rows) == [f"unit case {number}" for number in range(6)]
+    by_row = shortlist.json(*command, "--unit", "row", "--name", "rows")
+    assert by_row["votes"] > 6
+    assert "has no judge column" in shortlist.refused(*command, "--unit", "judge", "--name", "judges")
+    without = ["run", "fruit.txt", "-k", 2, *program(), "--unit", "row"]
+    assert "--unit works only with --votes" in shortlist.refused(*without)
+
+
+def test_claims_about_cases(folder, shortlist):
+    (folder / "cases.txt").write_text("\n".join(f"case {number}" for number in range(200)))
+    command = ["run", "fruit.txt", "-k", 2, *program(), "--cases", "cases.txt"]
+    these = shortlist(*command, "--name", "these").out
+    assert "on average over these 200 cases." in these
+    alike = shortlist.json(*command, "--cases-claim", "like-these")
+    assert alike["guarantee"].endswith("cases like these (each of the 200 cases was used at most once)")
+    cases = [row.case for row in stored().rows]
+    assert len(set(cases)) == len(cases)
+    assert "cases_claim is like these there and these here" in shortlist.refused(*command)
+    (folder / "cases.txt").write_text("one\ntwo\nthree")
+    short = shortlist(*command, "--cases-claim", "like-these", "--name", "short")
+    assert "All cases are used up, each for one question: 3 of 3. Not proved." in short.err
+    assert "Guarantee" not in short.out
+    assert "Caveat" not in short.out
+    few = shortlist(*command, "--name", "few", "--max-votes", 10).out.splitlines()
+    assert re.fullmatch(r"  Caveat: The votes are about [23] cases\. The result holds for these, .*", few[1])
 
 
 def test_ctrl_c_saves_all_and_says_how_to_resume(folder):

@@ -32,6 +32,9 @@ def test_a_report_of_every_kind_of_study(kind):
     for one in analysis.checks.results:
         assert re.sub(r"\s+", " ", f"{one.name}. {one.sentence}") in page.words
     assert analysis.verdict.guarantee in page.words
+    assert ("Guarantee:" in page.words) == bool(analysis.verdict.guarantee)
+    for caveat in analysis.verdict.caveats:
+        assert f"Caveat: {caveat}" in page.words
     said = {
         "paused": "is paused", "budget": "budget is used up", "voided": "of a voided judge are not counted: bob.",
         "pending": "3 questions are pending.",

@@ -98,7 +98,7 @@ def test_where_the_order_matters_nothing_is_imported_past_a_question_that_is_out
     assert study.import_votes(["a"], ["b"], [1.0]).votes == 2
 
 
-def test_a_judge_is_not_shown_what_to_avoid(monkeypatch):
+def test_a_judge_is_not_shown_what_to_avoid():
     study = shortlist.create_study(ITEMS, k=2)
     hers = [("ann", other) for other in ITEMS[1:]]
     for question in study.ask(30, judge="ann", avoid=hers):
@@ -108,7 +108,6 @@ def test_a_judge_is_not_shown_what_to_avoid(monkeypatch):
     others = [(a, b) for a in ITEMS for b in ITEMS if a < b and {a, b} != only]
     for question in study.ask(20, avoid=others):
         assert {question.first, question.second} == only
-    monkeypatch.setattr("shortlist.core.loop.PATIENCE", 50)  # tries, which take longer and longer
     with pytest.raises(NothingToAsk, match="judge"):
         shortlist.create_study(["a", "b"], k=1).ask(avoid=[("b", "a")])
     with pytest.raises(BadInput, match="not a pair"):
@@ -176,7 +175,9 @@ def test_chances_add_up_and_follow_the_votes():
 
 
 def test_a_tolerance_is_said_in_the_units_of_the_votes():
-    said = shortlist.create_study(ITEMS, k=2, tolerance=0.1).verdict.guarantee
-    assert "with probability above 0.5 + 0.1" in said
-    said = shortlist.create_study(ITEMS, k=2, tolerance=3.0, family="gaussian", sigma=2.0).verdict.guarantee
-    assert "by more than 3," in said
+    grades = shortlist.find_top(["a", "b"], 1, min, tolerance=0.1)
+    assert "with probability above 0.5 + 0.1" in grades.guarantee
+    measured = shortlist.find_top(
+        ["a", "b"], 1, lambda one, other: 9.0 if one < other else -9.0, tolerance=3.0, family="gaussian", sigma=2.0
+    )
+    assert "by more than 3," in measured.guarantee

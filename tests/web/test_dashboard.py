@@ -144,3 +144,22 @@ def test_the_range_of_votes_left_mostly_holds_the_truth():
                 inside.append(low <= total - votes <= high)
     assert len(inside) > 100
     assert np.mean(inside) > 0.8
+
+
+def test_caveats_and_guarantee_are_those_of_the_study(look):
+    def fixed_opinion(storage):
+        study = create_study(["a", "b"], 1, storage=storage, name="fixed")
+        while not study.verdict.done:
+            question = study.ask(judge="Ann")
+            study.tell(question, winner="a")
+        return study
+
+    study, board = look(fixed_opinion)
+    assert board.verdict.caveats == list(study.examine().caveats)
+    assert "got the same answer" in board.verdict.caveats[0]
+    assert board.verdict.guarantee == study.verdict.guarantee != ""
+
+
+def test_no_guarantee_while_nothing_is_proved(look):
+    _, board = look(lambda storage: create_study(ITEMS, 2, storage=storage, name="new"))
+    assert board.verdict.guarantee == ""

@@ -44,6 +44,8 @@ from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.verdict import named
 from shortlist.errors import BadProblem
 from shortlist.simulation import run as simulation
+from shortlist.simulation.replay import SIMULATED, Replay
+from shortlist.simulation.replay import replay as replay_votes
 from shortlist.simulation.run import Simulation
 from shortlist.simulation.worlds import INSTANCES, Recorded, make_instance
 from shortlist.votes.formats import read_map
@@ -189,7 +191,8 @@ def replay(
 ) -> None:
     """Estimate how many votes a method would have needed on a vote file.
 
-    Each question about a pair is answered by one of the recorded votes on it, drawn at random with replacement.
+    This is a simulation: each question about a pair is answered by one of the recorded votes on it, drawn at random
+    with replacement. `shortlist certify` shows what the file itself says.
     """
     kind = make_family(family, sigma)
     table = load_single_votes(votes, kind, columns, skip_bad, "replay")
@@ -197,13 +200,12 @@ def replay(
     budget = len(table) if max_votes is None else max_votes
     rule = _stopping_rule(method, stopping, lam, scale, None)
     with progress_bar(f"{method} on {votes.name}", runs) as show:
-        result = simulation.simulate(
+        result = replay_votes(
             world, method, runs, seed, delta=delta, stopping=rule, growth=growth, jobs=_cores(jobs),
             tolerance=tolerance, max_votes=budget, progress=show,
         )  # fmt: skip
     if as_json:
         return print_json(_replay_json(result, table, world))
-    _print_runs(result)
     _print_replay(result, table, world, budget)
 
 
@@ -220,9 +222,11 @@ def _pairs_without_votes(world: Recorded) -> int:
     return n_pairs(world.n) - len(world.recorded_pairs)
 
 
-def _replay_json(result: Simulation, table: VoteTable, world: Recorded) -> Mapping[str, object]:
+def _replay_json(result: Replay, table: VoteTable, world: Recorded) -> Mapping[str, object]:
     return {
-        **_simulation_json(result),
+        **vars(result),
+        "mean_votes": result.mean_votes,
+        "standard_error": result.standard_error,
         "runs": [{**vars(run), "top": _names(table, run.top)} for run in result.runs],
         "file_top": _file_top(table, world),
         "file_votes": len(table),
@@ -231,19 +235,24 @@ def _replay_json(result: Simulation, table: VoteTable, world: Recorded) -> Mappi
     }
 
 
-def _print_replay(result: Simulation, table: VoteTable, world: Recorded, budget: int) -> None:
-    gaps = _pairs_without_votes(world)
+def _print_replay(result: Replay, table: VoteTable, world: Recorded, budget: int) -> None:
+    out, gaps, counts = console(), _pairs_without_votes(world), sorted(run.votes for run in result.runs)
+    out.print(f"{SIMULATED[0].upper()}{SIMULATED[1:]}.")
+    out.print(f"{result.method} on recorded votes, n={result.n}, k={result.k}, δ={result.delta:g}")
+    out.print(f"  votes             {_mean(result.mean_votes, result.standard_error, counts)}")
+    out.print(f"  enough votes      {sum(run.stopped for run in result.runs)} of {len(counts)}")
+    out.print(f"  same as the file  {sum(run.agrees for run in result.runs)} of {len(counts)}")
     say(f"Top {world.k} by all {len(table):,} recorded votes: {', '.join(_file_top(table, world))}.")
     if gaps:
         how = "were answered by the ratings fitted to the file" if world.fill else "were never asked"
         say(f"{gaps} pairs have no recorded votes and {how}.")
-    ended = [run.top for run in result.runs if not run.certified]
+    ended = [run.top for run in result.runs if not run.stopped]
     if ended:
         usual = max(set(ended), key=ended.count)
         say(
-            f"{len(ended)} of {len(result.runs)} runs used up the budget of {budget:,} votes without a proof. Their "
-            f"most frequent answer: {', '.join(_names(table, usual))}. Set --tolerance to accept near ties at the "
-            "cutoff."
+            f"{len(ended)} of {len(result.runs)} runs would have needed more than the budget of {budget:,} votes. "
+            f"Their most frequent answer: {', '.join(_names(table, usual))}. Set --tolerance to accept near ties at "
+            "the cutoff."
         )
 
 
@@ -323,11 +332,15 @@ def _print_runs(result: Simulation) -> None:
     out, runs = console(), len(result.runs)
     counts = sorted(run.comparisons for run in result.runs)
     proved = sum(run.certified for run in result.runs)
-    spread = f" ± {result.standard_error:,.0f}, from {counts[0]:,} to {counts[-1]:,}" if runs > 1 else ""
     out.print(f"{result.method} on {result.instance}, n={result.n}, k={result.k}, δ={result.delta:g}")
-    out.print(f"  comparisons  {result.mean_comparisons:,.0f}{spread}")
+    out.print(f"  comparisons  {_mean(result.mean_comparisons, result.standard_error, counts)}")
     out.print(f"  proved       {proved} of {runs}")
     out.print(f"  correct      {result.correct} of {runs}")
+
+
+def _mean(mean: float, standard_error: float, counts: Sequence[int]) -> str:
+    spread = f" ± {standard_error:,.0f}, from {counts[0]:,} to {counts[-1]:,}" if len(counts) > 1 else ""
+    return f"{mean:,.0f}{spread}"
 
 
 def oracle(

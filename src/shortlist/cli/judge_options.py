@@ -3,18 +3,20 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
 import typer
 
-from shortlist.cli.options import COLUMNS, load_single_votes
+from shortlist.cli.options import COLUMNS, load_single_votes, note
 from shortlist.core.families import Family
 from shortlist.errors import BadJudge, NotInstalled
 from shortlist.judges.base import Call, Case, Judge
 from shortlist.judges.command import CommandJudge
 from shortlist.judges.endpoint import EndpointJudge, write_prompt
 from shortlist.judges.replay import RecordedJudge
+from shortlist.votes.table import VoteTable
 
 ME = "me"
 JUDGE = "The judge: give one of --judge, --judge-url, --votes"
@@ -47,7 +49,23 @@ PROMPT = typer.Option(
 )
 TEMPERATURE = typer.Option(None, help="Temperature of the model. Default: that of the server.", rich_help_panel=JUDGE)
 RECORDED = typer.Option(
-    None, help="Vote file that judges: each answer is one of its votes, at random.", rich_help_panel=JUDGE
+    None, help="Vote file that judges: each of its votes answers at most one question.", rich_help_panel=JUDGE
+)
+
+
+class Unit(StrEnum):
+    """Which votes of a file are not independent."""
+
+    row = "row"
+    case = "case"
+    judge = "judge"
+
+
+UNIT = typer.Option(
+    None,
+    help="Vote file that judges: votes of one unit are used up together, because they are not independent. row: every "
+    "vote is independent. Default: case if the file has cases, else row.",
+    rich_help_panel=JUDGE,
 )
 RECORDED_MAP = typer.Option(None, "--map", help=COLUMNS, rich_help_panel=JUDGE)
 JUDGE_NAME = typer.Option(
@@ -76,13 +94,14 @@ class JudgeOptions:
     temperature: float | None
     votes: Path | None
     columns: list[str] | None
+    unit: Unit | None
     name: str | None
 
-    def make(self, items: Sequence[str], cases: Sequence[Case] | None, family: Family, seed: int) -> Judge | None:
+    def make(self, items: Sequence[str], cases: Sequence[Case] | None, family: Family) -> Judge | None:
         """The judge; None is the person at the keyboard. Raises BadJudge before anything is written."""
         self._check()
         if self.votes is not None:
-            return self._recorded(self.votes, items, family, seed)
+            return self._recorded(self.votes, items, family)
         if self.command is not None:
             return None if self.command == ME else self._program(self.command)
         return self._language_model(cases)
@@ -96,6 +115,7 @@ class JudgeOptions:
             ("--prompt", self.prompt, self.url, "--judge-url"),
             ("--temperature", self.temperature, self.url, "--judge-url"),
             ("--map", self.columns or None, self.votes, "--votes"),
+            ("--unit", self.unit, self.votes, "--votes"),
         ):
             if value is not None and belongs is None:
                 raise BadJudge(f"{option} works only with {kind}; leave it out")
@@ -116,22 +136,37 @@ class JudgeOptions:
         write_prompt(prompt, Call(0, "", "", case=cases[0] if cases else None))  # refuses a prompt that cannot work
         return judge
 
-    def _recorded(self, path: Path, items: Sequence[str], family: Family, seed: int) -> RecordedJudge:
+    def _recorded(self, path: Path, items: Sequence[str], family: Family) -> RecordedJudge:
         table = load_single_votes(path, family, self.columns, False, "a judge")
-        sides = ([table.items[i] for i in side.tolist()] for side in (table.first, table.second))
-        rows = zip(*sides, table.outcome.tolist(), strict=True)
-        ours = [row for row in rows if row[0] in items and row[1] in items]
-        if not ours:
+        columns, unit = table.columns(), self._unit(path, table)
+        judge = RecordedJudge(
+            columns["first"], columns["second"], columns["outcome"],
+            unit=None if unit is Unit.row else columns[unit], family=family, name=self.name or path.name,
+        )  # fmt: skip
+        votes = judge.ids(items)
+        if not votes:
             raise BadJudge(f"{path} has no votes between two of the items; use the same names in both files")
-        first, second, outcome = zip(*ours, strict=True)
-        return RecordedJudge(first, second, outcome, family=family, seed=seed, name=self.name or path.name)
+        if unit is not Unit.row:
+            note(
+                f"{path} is used by {unit}: a question uses up all votes of a {unit}, {len(votes):,} units in all; "
+                "--unit row counts every vote by itself"
+            )
+        return judge
+
+    def _unit(self, path: Path, table: VoteTable) -> Unit:
+        labels = {Unit.case: table.case, Unit.judge: table.judge}
+        unit = self.unit or (Unit.row if table.case is None else Unit.case)
+        if unit is not Unit.row and labels[unit] is None:
+            raise BadJudge(f"{path} has no {unit} column; name it with --map {unit}=COLUMN, or give another --unit")
+        return unit
 
 
-def recorded_pairs(judge: Judge | None, n: int) -> list[tuple[str, str]] | None:
+def recorded_pairs(judge: Judge | None, items: Sequence[str]) -> list[tuple[str, str]] | None:
     """The pairs that recorded votes can answer; None if all."""
-    if not isinstance(judge, RecordedJudge) or len(judge.pairs) == n * (n - 1) // 2:
+    if not isinstance(judge, RecordedJudge):
         return None
-    return sorted(judge.pairs)
+    pairs = judge.votes_on(items)
+    return None if len(pairs) == len(items) * (len(items) - 1) // 2 else sorted(pairs)
 
 
 def _read(path: Path) -> str:

@@ -118,6 +118,8 @@ class _Session:
         saved = f"{len(self._told):,} answer{'' if len(self._told) == 1 else 's'} saved, thank you."
         rest = str(verdict) if verdict.done else "Run the same command again to continue."
         self._out.print(f"\n{saved} {rest}", soft_wrap=True)
+        for caveat in verdict.caveats:
+            self._out.print(f"  Caveat: {caveat}", soft_wrap=True)
 
     def _say(self, text: str, style: str) -> None:
         self._out.print(Text(text, style=style))

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -17,6 +18,7 @@ from shortlist.core.sampling import SAMPLING_RULES
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadVotes
+from shortlist.study.claims import CasesClaim
 from shortlist.votes.formats import read_map
 from shortlist.votes.read import read_votes
 from shortlist.votes.table import VoteTable
@@ -64,6 +66,24 @@ CASES = typer.Option(
     None,
     help="Cases (such as prompts) on which the items are compared: a .txt, .jsonl or .csv file. Each question draws "
     "one at random.",
+)
+
+
+class Claim(StrEnum):
+    """What a proof is about if the items are compared on cases."""
+
+    these = "these"
+    like_these = "like-these"
+
+    @property
+    def words(self) -> CasesClaim:
+        return "these" if self is Claim.these else "like these"
+
+
+CASES_CLAIM = typer.Option(
+    Claim.these,
+    help="With cases, prove a result about these cases, or about cases like these. For like-these each case serves one "
+    "question, and the study ends when all cases are used.",
 )
 VOTES = typer.Argument(
     ...,
@@ -145,11 +165,12 @@ def _plain(value: object) -> object:
 
 
 def print_verdict(verdict: Verdict[str]) -> None:
-    """The verdict, its guarantee, and what is missing for a proof."""
+    """The verdict, its caveats, its guarantee if something is proved, and what is missing for a proof."""
     say(str(verdict), "", "bold" if verdict.done else None)
-    say(f"Guarantee: {verdict.guarantee.rstrip('.')}.")
     for caveat in verdict.caveats:
-        say(f"Note: {caveat}")
+        say(f"Caveat: {caveat}")
+    if verdict.guarantee:
+        say(f"Guarantee: {verdict.guarantee.rstrip('.')}.")
     if not verdict.done:
         say(_missing(verdict))
 

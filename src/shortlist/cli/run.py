@@ -20,14 +20,17 @@ from shortlist.cli.judge_options import (
     RECORDED,
     RECORDED_MAP,
     TEMPERATURE,
+    UNIT,
     URL,
     JudgeOptions,
+    Unit,
     recorded_pairs,
 )
 from shortlist.cli.keyboard import judge_in_terminal
 from shortlist.cli.options import (
     ADVANCED,
     CASES,
+    CASES_CLAIM,
     DELTA,
     FAMILY,
     ITEMS,
@@ -38,6 +41,7 @@ from shortlist.cli.options import (
     STOPPING,
     STORAGE,
     TOLERANCE,
+    Claim,
     K,
     console,
     count_of,
@@ -49,7 +53,7 @@ from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import make_family
 from shortlist.errors import BadJudge, JudgeFailed
 from shortlist.judges.cases import read_cases
-from shortlist.judges.run import run_study
+from shortlist.judges.run import listed_cases, run_study
 from shortlist.judges.run_log import StudyRun
 from shortlist.judges.setup import set_up
 from shortlist.study.create import create_study, load_study
@@ -95,9 +99,11 @@ def run(
     temperature: float | None = TEMPERATURE,
     votes: Path | None = RECORDED,
     columns: list[str] | None = RECORDED_MAP,
+    unit: Unit | None = UNIT,
     judge_name: str | None = JUDGE_NAME,
     as_new_judge: bool = AS_NEW_JUDGE,
     cases: Path | None = CASES,
+    cases_claim: Claim = CASES_CLAIM,
     order: Order = ORDER,
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
@@ -120,19 +126,22 @@ def run(
     Progress is saved after every vote. Run the same command again to resume.
     """
     listed, known = read_items(items), None if cases is None else read_cases(cases)
-    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, judge_name)
-    chosen = options.make(listed.names, known, make_family(family, sigma), seed)
+    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, unit, judge_name)
+    chosen = options.make(listed.names, known, make_family(family, sigma))
     if chosen is None and as_json:
         raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
     with plain_name_errors():
         study = create_study(
             listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
             tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family, sigma=sigma,
-            allowed=recorded_pairs(chosen, len(listed.names)), seed=seed,
+            allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words, seed=seed,
         )  # fmt: skip
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, known)
-    stored_as = set_up(study, chosen, known, listed.contents, as_new_judge).judge  # refuses before anything is printed
+    on_cases = listed_cases(study, chosen, known)
+    stored_as = set_up(
+        study, chosen, on_cases, listed.contents, as_new_judge
+    ).judge  # refuses before anything is printed
     title = f"{study.name} in {shown(storage)}: best {k} of {len(listed.names)}, error at most {delta:g}"
     print(f"{'resuming' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
     with RunDisplay(study, title) as display:
@@ -182,7 +191,7 @@ def _show(study: Study, found: StudyRun, as_json: bool) -> None:
     sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."
     console().print()
     say(f"Calls in this run: {calls_made(found)}.{sides}")
-    if not study.verdict.done:
+    if not study.verdict.done and not found.used_up:
         say("Run the same command again to continue.")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from shortlist.cli.options import (
     ADVANCED,
+    CASES_CLAIM,
     DELTA,
     FAMILY,
     ITEMS,
@@ -23,6 +24,7 @@ from shortlist.cli.options import (
     TOLERANCE,
     UNIT,
     VOTES,
+    Claim,
     K,
     console,
     count_of,
@@ -53,6 +55,7 @@ def create(
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
     max_votes: int | None = MAX_VOTES,
+    cases_claim: Claim = CASES_CLAIM,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
     family: str = FAMILY,
@@ -70,7 +73,7 @@ def create(
     with plain_name_errors():
         study = create_study(
             read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
-            sampling=sampling, stopping=stopping, family=family, sigma=sigma, seed=seed,
+            sampling=sampling, stopping=stopping, family=family, sigma=sigma, cases_claim=cases_claim.words, seed=seed,
         )  # fmt: skip
     show_study(study, as_json)
 

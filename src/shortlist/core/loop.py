@@ -14,7 +14,7 @@ import numpy as np
 
 from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence, no_evidence
-from shortlist.core.pairs import Floats, Ints
+from shortlist.core.pairs import Floats, Ints, n_pairs
 from shortlist.core.problem import Problem
 from shortlist.core.sampling import suited
 from shortlist.core.sampling.base import SamplingMemory, SamplingRule
@@ -22,8 +22,6 @@ from shortlist.core.stopping.base import StoppingMemory, StoppingRule
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally, Vote, evolve
 from shortlist.errors import NothingToAsk
-
-PATIENCE = 200  # questions to try for a judge who must not see some pairs
 
 
 class State(NamedTuple):
@@ -61,13 +59,16 @@ def start(problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed
 def ask(state: State, pending: Sequence[int] = (), avoid: frozenset[int] = frozenset()) -> int:
     """The pair to show next. `pending` are the pairs shown and not answered yet, `avoid` those not to show."""
     waiting = np.asarray(pending, dtype=np.int64)
-    for attempt in range(PATIENCE if avoid else 1):
-        draws = Draws((state.seed, round(state.evidence.tally.votes) + len(pending), attempt + 1))
-        pair = int(state.sampling.questions(state.sampling_memory, state.evidence, waiting, 1, draws)[0][0])
-        if pair not in avoid:
-            return pair
-        waiting = np.append(waiting, np.full(2 ** min(attempt, 14), pair))  # as if pending more and more often
-    raise NothingToAsk(f"{PATIENCE} tries found no question that this judge may see; ask another judge, or later")
+    draws = Draws((state.seed, round(state.evidence.tally.votes) + len(pending), 1))
+    round_now = state.sampling_memory, state.evidence, waiting, 1, draws
+    if not avoid:
+        return int(state.sampling.questions(*round_now)[0][0])
+    allowed = state.problem.allowed
+    if not avoid.issuperset(range(n_pairs(state.problem.n)) if allowed is None else allowed):
+        pairs, _ = state.sampling.questions(*round_now, np.array(sorted(avoid)))
+        if len(pairs):
+            return int(pairs[0])
+    raise NothingToAsk("no useful pair is left that this judge may see; ask another judge, or later")
 
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:

@@ -1,23 +1,29 @@
-"""Recorded votes as a judge: each call draws one of the recorded votes on its pair, with replacement."""
+"""Recorded votes as a judge. Each recorded vote answers at most one question of a study.
 
-from collections.abc import AsyncIterator, Sequence
+The study draws which one: the ids of the recorded votes are the cases of their pair, and each case is used once. So
+the record of the study shows which vote answered which question, and no vote is used twice, also after a kill.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import numpy as np
 
-from shortlist.core.draws import draw_number
 from shortlist.core.families import Family, make_family
 from shortlist.core.outcomes import flipped
 from shortlist.errors import BadJudge
 from shortlist.judges.base import Ask, Call, Reply, Skip
 from shortlist.study.setups import fingerprint
 
+Pair = tuple[str, str]
+
 
 class RecordedJudge:
-    """Answers from recorded votes, given as three lists: the two items of each vote, and its outcome for the first.
+    """Answers from recorded votes, given as lists: the two items of each vote, and its outcome for the first.
 
-    A question about a pair without votes is skipped; `create_study(allowed=judge.pairs)` never asks such a question.
-    The same seed and the same questions give the same answers.
+    `unit` labels votes that are not independent, such as votes on one case: a question uses up the whole unit, on
+    every pair, and its answer is the unit's first vote on that pair. A vote without a label (None) is its own unit.
+    Pairs without votes are never asked.
     """
 
     max_parallel: int | None = None
@@ -28,36 +34,49 @@ class RecordedJudge:
         second: Sequence[str],
         outcome: Sequence[float],
         *,
+        unit: Sequence[str | None] | None = None,
         family: str | Family = "bradley-terry",
-        seed: int = 0,
         name: str = "recorded",
     ) -> None:
-        if not len(first) == len(second) == len(outcome) > 0:
-            raise BadJudge("first, second and outcome must be three lists of the same length, with at least one vote")
+        labels = [None] * len(first) if unit is None else list(unit)
+        if not len(first) == len(second) == len(outcome) == len(labels) > 0:
+            raise BadJudge("first, second, outcome and unit must be lists of the same length, with at least one vote")
         self.name = name
-        self._seed, self._family = seed, make_family(family)
-        rows = list(zip(first, second, map(float, outcome), strict=True))
-        self.settings = {"kind": "recorded", "votes": fingerprint(rows), "seed": seed}
+        rows = list(zip(first, second, map(float, outcome), labels, strict=True))
+        self.settings = {"kind": "recorded", "votes": fingerprint(rows)}
+        self.unit_name = "vote" if all(label is None for label in labels) else "unit"
+        self._family = make_family(family)
         self._family.check(np.asarray(outcome, dtype=np.float64))
-        self._votes: dict[tuple[str, str], list[float]] = {}
-        for one, other, value in zip(first, second, outcome, strict=True):
-            pair = (one, other) if one < other else (other, one)
+        self._votes: dict[Pair, dict[str, float]] = {}
+        for row, (one, other, value, label) in enumerate(zip(first, second, outcome, labels, strict=True), 1):
             seen = float(value) if one < other else flipped(float(value), self._family)
-            self._votes.setdefault(pair, []).append(seen)
+            votes = self._votes.setdefault(_sorted(one, other), {})
+            votes.setdefault(f"vote {row}" if label is None else f"unit {label}", seen)
 
     @property
-    def pairs(self) -> list[tuple[str, str]]:
+    def pairs(self) -> list[Pair]:
         """The pairs that have votes."""
         return list(self._votes)
+
+    def votes_on(self, items: Iterable[str]) -> dict[Pair, tuple[str, ...]]:
+        """The ids of the recorded votes, or of their units, on each pair of these items."""
+        known = set(items)
+        return {pair: tuple(votes) for pair, votes in self._votes.items() if known.issuperset(pair)}
+
+    def ids(self, items: Iterable[str]) -> list[str]:
+        """All these ids, each once."""
+        return list(dict.fromkeys(vote for votes in self.votes_on(items).values() for vote in votes))
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Ask]:
         yield self._ask
 
     async def _ask(self, call: Call) -> Reply:
-        pair = (call.first, call.second) if call.first < call.second else (call.second, call.first)
-        votes = self._votes.get(pair)
-        if votes is None:
-            return Reply(Skip(f"no votes on {call.first!r} against {call.second!r} were recorded"))
-        vote = votes[draw_number(len(votes), "vote", self._seed, call.key)]
+        vote = None if call.case is None else self._votes.get(_sorted(call.first, call.second), {}).get(call.case.id)
+        if vote is None:
+            return Reply(Skip(f"no recorded vote belongs to {call}"))
         return Reply(vote if call.first < call.second else flipped(vote, self._family))
+
+
+def _sorted(one: str, other: str) -> Pair:
+    return (one, other) if one < other else (other, one)

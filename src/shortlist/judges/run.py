@@ -18,17 +18,18 @@ from typing import Any, Literal, get_args
 
 from shortlist.core.problem import whole
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadJudge, JudgeFailed, NothingToAsk, SetupChanged, StudyDone
+from shortlist.errors import BadCases, BadJudge, CasesUsedUp, JudgeFailed, NothingToAsk, SetupChanged, StudyDone
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
 from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
 from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache
+from shortlist.judges.replay import RecordedJudge
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
 from shortlist.judges.setup import RunSetup, record_texts, set_up
 from shortlist.study.create import create_study
 from shortlist.study.questions import Question
-from shortlist.study.study import Study
+from shortlist.study.study import Cases, Study
 
 Position = Literal["random", "both"]
 GRACE = 5.0  # seconds that calls under way have to end after the judge has failed
@@ -58,7 +59,9 @@ def run_study(
 ) -> StudyRun:
     """Ask the judge until the answer is proved or the budget is used, with `workers` questions at a time.
 
-    cases: what the items are compared on; each question draws one at random, with replacement.
+    cases: what the items are compared on; each question draws one at random, with replacement. If the study's claim is
+        about cases like these, each case serves one question, and the run ends when all are used. A RecordedJudge
+        brings its own: each recorded vote is used at most once.
     contents: what to show for an item: texts by item, texts by item and case id, or a function (item, case), which may
         be slow. It must return the same text whenever it is given the same item and case.
     position: "random" lets a fair coin decide which item is shown first. "both" asks each question in both orders and
@@ -81,11 +84,15 @@ def run_study(
     if position not in get_args(Position):
         raise BadJudge(f"position is {position!r}; choose one of {', '.join(get_args(Position))}")
     judge, policy = as_judge(judge), RetryPolicy(retries, time_limit, backoff)
-    listed = None if cases is None else check_cases(cases)
+    listed = listed_cases(study, judge, cases)
     if contents is not None:
         check_contents(contents, study.items)
     if isinstance(judge, CallableJudge):
         judge.check(with_case=listed is not None)
+    cases_of: Cases = tuple(case.id for case in listed or ())
+    once = study.cases_claim == "like these"
+    if isinstance(judge, RecordedJudge):
+        cases_of, once = judge.votes_on(study.items), True
     at_a_time = min(whole("workers", workers, 1), judge.max_parallel or workers)
     if max_calls is not None:
         whole("max_calls", max_calls, 1)
@@ -93,7 +100,7 @@ def run_study(
     log = RunLog(study, setup.judge, progress, warn)
     for note in setup.notes:
         log.warn(note)
-    if listed is not None and len(listed) < FEW_CASES:
+    if listed is not None and len(listed) < FEW_CASES and not once:
         log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
     kept = StudyCache(study) if cache is None else cache
     pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log)
@@ -102,7 +109,7 @@ def run_study(
         left = deque(lease.take_over(setup.judge) if resume else ())
         with CallPool(judge, policy, texts, log.costs) as pool:
             interrupt.on_signal = pool.wake
-            parts = study, setup, tuple(setup.cases or ()), interrupt, lease, pool, pending, log
+            parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, log
             _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
     return log.so_far()
 
@@ -151,13 +158,24 @@ def find_top(
     return run_study(study, judge, workers=workers, retries=retries, time_limit=None).verdict
 
 
+def listed_cases(study: Study, judge: Judge, cases: Iterable[Case | str] | None) -> Sequence[Case] | None:
+    """The cases of a run; recorded votes are cases of their own."""
+    if not isinstance(judge, RecordedJudge):
+        return None if cases is None else check_cases(cases)
+    if cases is not None:
+        raise BadCases("recorded votes were given on their own cases; leave out cases")
+    return [Case(vote, vote) for vote in judge.ids(study.items)]
+
+
 @dataclass(frozen=True)
 class _Run:
     """The loop: ask, wait, tell."""
 
     study: Study
+    judge: Judge
     setup: RunSetup
-    cases: Sequence[str]
+    cases: Cases
+    once: bool
     interrupt: DeferredInterrupt
     lease: RunLease
     pool: CallPool
@@ -206,10 +224,17 @@ class _Run:
                 f"stopped after {self.max_calls:,} calls (max_calls) without a proof; run again to continue"
             )
             return None
-        if self.left:
-            return self.left.popleft()
+        while self.left:
+            question = self.left.popleft()
+            if question.case is not None or not self.once:
+                return question
+            self.study.skip(question, "asked without a case")  # drawn now, its case could be drawn again
         try:
-            return self.study.ask(judge=self.setup.judge, cases=self.cases, run=self.lease.id)
+            return self.study.ask(judge=self.setup.judge, cases=self.cases, once=self.once, run=self.lease.id)
+        except CasesUsedUp as reason:
+            self.log.used_up = not self.pending.questions
+            self._warn_at_end(_used_up(self.judge, reason))
+            return None
         except NothingToAsk as reason:
             self._warn_at_end(f"stopped without a proof: {reason}")
             return None
@@ -247,3 +272,12 @@ class _Run:
                 break
             with suppress(JudgeFailed, SetupChanged):  # one failure is being reported already
                 self._receive(arrival)
+
+
+def _used_up(judge: Judge, reason: CasesUsedUp) -> str:
+    if not isinstance(judge, RecordedJudge):
+        return f"All cases are used up, each for one question: {reason.used:,} of {reason.total:,}. Not proved."
+    return (
+        f"All recorded votes on the pairs that a proof needs are used up: {reason.used:,} of {reason.total:,} "
+        f"{judge.unit_name}s were used. Not proved."
+    )

@@ -71,6 +71,7 @@ class StudyRun:
     stats: JudgeStats
     warnings: tuple[str, ...] = ()
     skipped: Mapping[int, str] = field(default_factory=dict)  # the reason, by question id
+    used_up: bool = False  # it ended because each case or recorded vote is used once, and no useful one was left
 
 
 Progress = Callable[[StudyRun], None]
@@ -125,6 +126,7 @@ class RunLog:
         self.costs, self.stats, self._repeats = Costs(), JudgeStats(judge), RepeatCheck(judge, len(study.items))
         self.warnings: list[str] = []
         self.skipped: dict[int, str] = {}
+        self.used_up = False
 
     def count(self, call: Call, outcome: float, tie: float) -> None:
         """Count an answer that was paid for."""
@@ -139,7 +141,8 @@ class RunLog:
         self._warn(text)
 
     def so_far(self) -> StudyRun:
-        return StudyRun(self._study.verdict, replace(self.costs), self.stats, tuple(self.warnings), dict(self.skipped))
+        found = self._study.verdict, replace(self.costs), self.stats, tuple(self.warnings), dict(self.skipped)
+        return StudyRun(*found, self.used_up)
 
     def show_progress(self) -> None:
         """Call `progress`, after a question was closed."""

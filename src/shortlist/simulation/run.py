@@ -26,7 +26,7 @@ from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Vote
 from shortlist.errors import BadInstance, BadProblem
-from shortlist.simulation.worlds import Instance, World
+from shortlist.simulation.worlds import Instance, Recorded, World
 
 KNOWING = ("oracle", "online-oracle")  # the true utilities
 METHODS = (*SAMPLING_RULES, *KNOWING, *BASELINES)
@@ -118,22 +118,32 @@ def simulate(
     oracle-tracking and online-oracle. bound=None takes the larger of 10 and twice the largest utility, as far as the
     family goes. With jobs > 1 the calling script needs the usual `if __name__ == "__main__":` guard.
     """
-    for option, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        whole(option, value, least)
+    if isinstance(instance, Recorded):
+        raise BadInstance("recorded votes are no known world, so nothing about them can be right or wrong; use replay")
     cell = prepare(
         instance, method, delta=delta, stopping=stopping, learner=learner, growth=growth, bound=bound,
         tolerance=tolerance, max_votes=max_votes,
     )  # fmt: skip
-    seeds = np.random.SeedSequence(seed).spawn(runs)
+    played = play_runs(cell, runs, seed, jobs, progress)
+    return Simulation(instance.name, instance.n, instance.k, delta, *describe(cell), seed, growth, played)
+
+
+def play_runs(cell: _Cell, runs: int, seed: int, jobs: int, progress: Callable[[int], None] | None) -> tuple[Run, ...]:
+    """Play that many runs, in the order of their numbers."""
+    for option, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        whole(option, value, least)
     finished: dict[int, Run] = {}
-    for number, run in _play_all(cell, seeds, jobs):
+    for number, run in _play_all(cell, np.random.SeedSequence(seed).spawn(runs), jobs):
         finished[number] = run
         if progress is not None:
             progress(len(finished))
-    name = method if isinstance(method, str) else method.name
-    stops = OWN_RULE if cell.stopping is None else cell.stopping.name
-    ordered = tuple(finished[number] for number in range(runs))
-    return Simulation(instance.name, instance.n, instance.k, delta, name, stops, seed, growth, ordered)
+    return tuple(finished[number] for number in range(runs))
+
+
+def describe(cell: _Cell) -> tuple[str, str]:
+    """The names of the method and of its stopping rule."""
+    method = cell.method if isinstance(cell.method, str) else cell.method.name
+    return method, OWN_RULE if cell.stopping is None else cell.stopping.name
 
 
 def prepare(

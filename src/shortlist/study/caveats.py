@@ -24,9 +24,10 @@ REPEATED = (
 )
 
 
-def find_caveats(votes: Sequence[Row], family: Family) -> tuple[str, ...]:
-    """The caveats about the votes that count."""
-    found = _same_answers(votes), _few_cases(votes), _one_judge(votes, family), *_one_side(votes, family)
+def find_caveats(votes: Sequence[Row], family: Family, once: bool = False) -> tuple[str, ...]:
+    """The caveats about the votes that count. `once`: each case served one question, so it is as good as a new one."""
+    few = "" if once else _few_cases(votes)
+    found = _same_answers(votes), few, _one_judge(votes, family), *_one_side(votes, family)
     return tuple(caveat for caveat in found if caveat)
 
 

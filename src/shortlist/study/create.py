@@ -13,6 +13,7 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, StudyDiffers, StudyExists
+from shortlist.study.claims import CasesClaim, check_claim
 from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.storage import Storage
 from shortlist.study.study import Study
@@ -34,6 +35,7 @@ def create_study(
     tolerance: float = 0.0,
     max_votes: int | None = None,
     allowed: Iterable[tuple[str, str]] | None = None,
+    cases_claim: CasesClaim = "these",
     seed: int = 0,
 ) -> Study:
     """Create a study that finds the best k items with an error of at most delta.
@@ -45,6 +47,8 @@ def create_study(
     tolerance: accept members that lose to an outsider by at most this, in win probability (gaussian: in outcome units).
     max_votes: after this many votes, end with the best answer so far.
     allowed: the pairs of items that may be asked (bridge, sharpen and learn-then-prove only). Default: all pairs.
+    cases_claim: what a proof is about if the items are compared on cases: "these" cases, or cases "like these". For the
+        second, each case serves one question of the study, which ends when all cases are used.
     seed: decides which item is shown first and what the sampling rule draws. Same seed and answers, same questions.
 
     storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.
@@ -62,12 +66,12 @@ def create_study(
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
-    number = whole("seed", seed, 0)
+    number, claim = whole("seed", seed, 0), check_claim(cases_claim)
     if storage is None:
-        return Study(names, problem, asks, stops, number, check_name(name or "study"))
+        return Study(names, problem, asks, stops, number, check_name(name or "study"), cases_claim=claim)
     if name is None:
         raise BadProblem("a stored study needs a name; pass name=")
-    spec, place = make_spec(names, problem, asks, stops, number), open_storage(storage)
+    spec, place = make_spec(names, problem, asks, stops, number, claim), open_storage(storage)
     try:
         place.create(check_name(name), spec.dump())
     except StudyExists:
@@ -83,7 +87,8 @@ def load_study(name: str, storage: str | Storage) -> Study:
     """Load the study of that name, with all its votes. Raises UnknownStudy."""
     place = open_storage(storage, create=False)
     spec = load_spec(place.spec(name))
-    return Study(spec.items, spec.problem(), spec.sampling_rule(), spec.stopping_rule(), spec.seed, name, place)
+    rules = spec.sampling_rule(), spec.stopping_rule()
+    return Study(spec.items, spec.problem(), *rules, spec.seed, name, place, spec.cases_claim)
 
 
 def open_storage(storage: str | Storage, create: bool = True) -> Storage:
@@ -127,6 +132,7 @@ class Spec:
     sampling: Named
     stopping: Named
     seed: int
+    cases_claim: CasesClaim
 
     def problem(self) -> Problem:
         family = make_family(self.family, self.sigma)
@@ -154,13 +160,14 @@ class Spec:
 
 
 def make_spec(
-    items: Sequence[str], problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed: int
-) -> Spec:
+    items: Sequence[str], problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed: int,
+    cases_claim: CasesClaim,
+) -> Spec:  # fmt: skip
     return Spec(
         tuple(items), problem.k, problem.delta, problem.family.name, getattr(problem.family, "sigma", 1.0),
         problem.bound, problem.tolerance, problem.max_votes, problem.allowed,
         _named(sampling, SAMPLING_RULES, "sampling rule"),
-        _named(stopping, STOPPING_RULES, "stopping rule"), seed,
+        _named(stopping, STOPPING_RULES, "stopping rule"), seed, cases_claim,
     )  # fmt: skip
 
 

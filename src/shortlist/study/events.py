@@ -5,11 +5,13 @@ An event has everything that the fold needs, with item numbers. An undo is a new
 
 import hashlib
 import json
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from shortlist.core.tally import Block
+
+Drawing = Literal["replaced", "once", "recorded"]  # how a case was drawn: with replacement, or used once
 
 
 class Asked(NamedTuple):
@@ -23,6 +25,8 @@ class Asked(NamedTuple):
     case: str | None = None
     lease: float | None = None  # when it expires, in seconds since 1970; None is never
     run: str | None = None  # the run that works on it
+    pool: int = 0  # how many cases there were to draw from, used ones too
+    drawing: Drawing | None = None  # how the case was drawn
 
 
 class TakenOver(NamedTuple):

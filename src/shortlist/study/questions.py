@@ -1,6 +1,6 @@
 """Questions and item names, and checks that they are valid."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,12 +61,14 @@ def check_items(items: Any) -> tuple[str, ...]:
 def check_pairs(items: Sequence[str], pairs: Pairs) -> tuple[int, ...]:
     """The numbers of these pairs of items, in increasing order."""
     number = {item: place for place, item in enumerate(items)}
-    found = set()
-    for first, second in pairs:
-        if first not in number or second not in number or first == second:
-            raise BadProblem(f"({first!r}, {second!r}) is not a pair of two different items of this study")
-        found.add(pair_number(len(items), number[first], number[second]))
-    return tuple(sorted(found))
+    return tuple(sorted({number_of_pair(number, *pair) for pair in pairs}))
+
+
+def number_of_pair(number: Mapping[str, int], first: str, second: str) -> int:
+    """The number of this pair of items, given theirs. Raises BadProblem if it is not a pair of this study."""
+    if first not in number or second not in number or first == second:
+        raise BadProblem(f"({first!r}, {second!r}) is not a pair of two different items of this study")
+    return pair_number(len(number), number[first], number[second])
 
 
 def advise(state: loop.State, items: Sequence[str]) -> str | None:

@@ -69,6 +69,7 @@ class RowTable:
         self.units: set[str] = set()  # of imported rows
         self.repeated = 0  # rows that imports left out because they were counted before
         self.is_sorted = False  # did an import look sorted?
+        self.used_cases: set[str] = set()  # by any question, whatever became of it
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -88,6 +89,8 @@ class RowTable:
 
     def _asked(self, event: Asked, entry: Entry) -> None:
         self._place[event.question] = len(self.rows)
+        if event.case is not None:
+            self.used_cases.add(event.case)
         first, second = self.items[event.first], self.items[event.second]
         self._append(
             Row(

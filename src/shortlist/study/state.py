@@ -17,13 +17,14 @@ import numpy as np
 
 from shortlist.core import imports, loop, revisions
 from shortlist.core.betting import in_parts
-from shortlist.core.draws import draw_case, draw_number
+from shortlist.core.draws import draw_number
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import pair_items, pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
 from shortlist.errors import NothingToAsk, StudyDone, StudyPaused, VoidJudge
+from shortlist.study.claims import NO_CASES, CasePool, Pools
 from shortlist.study.events import (
     EXPIRED,
     VOIDED,
@@ -79,6 +80,7 @@ class StudyState(NamedTuple):
     paused: bool = False
     bound_history: BoundHistory = START
     setups: Setups = Setups()
+    pools: Pools = Pools()
 
     @property
     def any_order(self) -> bool:
@@ -116,22 +118,37 @@ def check_open(state: StudyState, judge: str | None, study: str) -> None:
 
 
 def next_question(
-    state: StudyState, judge: str | None, avoid: frozenset[int], pair: int | None = None, cases: Sequence[str] = (),
+    state: StudyState, judge: str | None, avoid: frozenset[int], pair: int | None = None, cases: CasePool = NO_CASES,
     lease: float | None = None, run: str | None = None,
 ) -> Asked:  # fmt: skip
     """The question to ask now, about the pair if one is given. Raises NothingToAsk when pending questions use up the
-    vote budget."""
+    vote budget, or no case is left."""
     ahead, problem, pending = state.ahead, state.ahead.problem, state.pending
     if problem.max_votes is not None and len(pending) + round(ahead.evidence.tally.votes) >= problem.max_votes:
         raise NothingToAsk(
             f"all {problem.max_votes} votes of the budget are asked for; answer or skip the pending questions"
         )
     asked = [pair_number(problem.n, question.first, question.second) for question in pending]
-    i, j = pair_items(problem.n, loop.ask(ahead, [*asked, *state.skipped], avoid) if pair is None else pair)
+    if pair is None:
+        pair = _useful_pair(ahead, [*asked, *state.skipped], avoid, cases)
+    i, j = pair_items(problem.n, pair)
     if draw_number(2, "side", ahead.seed, state.n_asked):
         i, j = j, i
-    case = draw_case(ahead.seed, state.n_asked, cases) if cases else None
-    return Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, case, lease, run)
+    question = Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, None, lease, run)
+    if not cases:
+        return question
+    case = cases.draw(ahead.seed, state.n_asked, pair)
+    return question._replace(case=case, pool=cases.size, drawing=cases.drawing)
+
+
+def _useful_pair(ahead: loop.State, asked: Sequence[int], avoid: frozenset[int], cases: CasePool) -> int:
+    closed = cases.closed_pairs(ahead.problem.n) if cases else frozenset[int]()
+    try:
+        return loop.ask(ahead, asked, avoid | closed)
+    except NothingToAsk:
+        if closed:
+            raise cases.used_up() from None
+        raise
 
 
 def apply_all(state: StudyState, events: Iterable[Event]) -> StudyState:
@@ -147,7 +164,8 @@ def apply(event: Event, state: StudyState) -> StudyState:
 
 def _asked(event: Asked, state: StudyState) -> StudyState:
     unsettled = {**state.unsettled, event.question: Unsettled(event)}
-    return state._replace(unsettled=unsettled, n_asked=event.question + 1)
+    pools = state.pools if event.drawing is None else state.pools.after(event.drawing, event.pool)
+    return state._replace(unsettled=unsettled, n_asked=event.question + 1, pools=pools)
 
 
 def _taken_over(event: TakenOver, state: StudyState) -> StudyState:

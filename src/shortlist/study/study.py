@@ -4,7 +4,7 @@ each reads what the others added before it adds its own events (sync.py).
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal, overload
@@ -17,7 +17,7 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.posterior import chances
 from shortlist.core.stopping.verdict import Verdict, named, renamed
-from shortlist.core.tally import Tally
+from shortlist.core.tally import Tally, evolve
 from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
@@ -30,7 +30,8 @@ from shortlist.errors import (
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.study.caveats import import_caveats
+from shortlist.study.caveats import find_caveats, import_caveats
+from shortlist.study.claims import NO_CASES, CasePool, CasesClaim, Pools, with_claim
 from shortlist.study.events import (
     EXPIRED,
     VOIDED,
@@ -50,7 +51,7 @@ from shortlist.study.events import (
     Withdrawn,
 )
 from shortlist.study.importing import ImportRows, make_import
-from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs
+from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs, number_of_pair
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
 from shortlist.study.setups import Setups
 from shortlist.study.state import (
@@ -68,6 +69,7 @@ from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.sync import Sync
 
 VoteTuple = tuple[str, str, float, str | None]  # first, second, outcome, judge
+Cases = Sequence[str] | Mapping[Pair, Sequence[str]]  # ids, for all pairs or by pair
 
 
 class Study:
@@ -82,17 +84,18 @@ class Study:
         seed: int,
         name: str = "study",
         storage: Storage | None = None,
+        cases_claim: CasesClaim = "these",
     ) -> None:
         """The study of that name in the storage. Without a storage: a new study in memory."""
         self.items = tuple(items)
-        self.problem, self.seed, self.name = problem, seed, name
+        self.problem, self.seed, self.name, self.cases_claim = problem, seed, name, cases_claim
         self._number = {item: number for number, item in enumerate(self.items)}
         if storage is None:
             storage = MemoryStorage()
             storage.create(name, "")
         start = empty_state(loop.start(problem, sampling, stopping, seed))
         self._sync = Sync(storage, name, self.items, start, [problem, problem.family, sampling, stopping])
-        self._named: tuple[Verdict[int], Verdict[str]] | None = None
+        self._named: tuple[Verdict[int], Verdict[str], Pools] | None = None
 
     def __repr__(self) -> str:
         return f"<Study of {len(self.items)} items, {len(self._state.pending)} questions pending. {self.verdict}>"
@@ -103,27 +106,30 @@ class Study:
     @overload
     def ask(
         self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
-        lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
+        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None,
     ) -> Question: ...  # fmt: skip
     @overload
     def ask(
         self, count: int, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
-        lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
+        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None,
     ) -> list[Question]: ...  # fmt: skip
     def ask(
         self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
-        lease: float | None = None, cases: Sequence[str] = (), run: str | None = None,
+        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None,
     ) -> Question | list[Question]:  # fmt: skip
         """The next question for a judge. With a count: a list of questions to answer in parallel.
 
         avoid: pairs of items that this judge must not be shown, such as their own work.
         pair: ask about these two items, as after an undo.
         lease: seconds after which an unanswered question is closed as skipped.
-        cases: ids of the cases to compare on. Each question draws one at random, with replacement.
+        cases: ids of the cases to compare on, or a mapping from each pair to its cases. Each question draws one at
+            random, with replacement.
+        once: draw only from cases that no earlier question of the study had, whoever was asked about whatever pair.
+            Always so if the claim of the study is about cases like these.
         run: the id of the run that works on it, see `take_over`.
 
-        Raises StudyDone when there is a verdict, NothingToAsk when pending questions use up the vote budget. A list is
-        shorter where the budget ends.
+        Raises StudyDone when there is a verdict, NothingToAsk when pending questions use up the vote budget, and
+        CasesUsedUp when no case is left. A list is shorter where the budget or the cases end.
         """
         avoided = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
         wanted = 1 if count is None else whole("count", count, 1)
@@ -134,10 +140,11 @@ class Study:
             state, expired = expire(self._sync.state, now)
             if not (expired and state.settled.verdict.done):  # else only expired questions delayed the verdict
                 check_open(state, judge, self.name)
+                pool = self._pool(cases, once)
                 until = None if lease is None else now + lease
                 while len(asked) < wanted:
                     try:
-                        event = next_question(state, judge, avoided, chosen, cases, until, run)
+                        event = next_question(state, judge, avoided, chosen, pool, until, run)
                     except NothingToAsk:
                         if not asked:
                             raise
@@ -227,6 +234,11 @@ class Study:
         A row that was imported before is left out. `caveats` of the verdict says what does not count, and why.
         """
         rows = self._as_import(first, second, outcome, judge, unit, id)
+        if self.cases_claim == "like these":
+            raise BadProblem(
+                "imported votes do not say that each case was used once; import them into a study whose "
+                "cases_claim is 'these'"
+            )
         with self._sync.transaction():
             for voided in self._state.voided.intersection(name for name in rows.judge if name is not None):
                 raise VoidJudge(voided)
@@ -278,19 +290,29 @@ class Study:
     @property
     def verdict(self) -> Verdict[str]:
         """The verdict so far; cheap. Its error bound may be some votes old: see `examine`."""
-        state = self._sync.state.settled
-        if self._named is None or self._named[0] is not state.verdict:
-            again = None if self._named is None else renamed(state.verdict, *self._named)
-            self._named = state.verdict, again or named(state.verdict, self.items, state.theta_hat)
-        return self._named[1]
+        state, pools, last = self._sync.state.settled, self._sync.state.pools, self._named
+        if last is None or last[0] is not state.verdict or last[2] is not pools:
+            again = None if last is None or last[2] is not pools else renamed(state.verdict, *last[:2])
+            last = state.verdict, again or self._in_words(state.verdict, state.verdict.done), pools
+            self._named = last
+        return last[1]
+
+    def _in_words(self, verdict: Verdict[int], with_caveats: bool) -> Verdict[str]:
+        """The verdict with names, the claim about cases, and what its votes say against the assumptions."""
+        state = self._state
+        found = named(verdict, self.items, state.settled.theta_hat)
+        caveats = self._caveats() if with_caveats else ()
+        return evolve(found, guarantee=with_claim(found.guarantee, state.pools), caveats=caveats)
+
+    def _caveats(self) -> tuple[str, ...]:
+        table, once = self._sync.table, self._state.pools.is_once
+        return find_caveats(counted(table.rows), self.problem.family, once) + import_caveats(table)
 
     def examine(self) -> Verdict[str]:
-        """The full verdict: the current error bound, which items are proved in or out, and caveats about imported
-        votes. Slow for many items."""
-        state = self._state.settled
+        """The full verdict: the current error bound, which items are proved in or out, and caveats. Slow for many
+        items."""
         with one_thread():
-            found = named(loop.examine(state, pending_votes(self._state)), self.items, state.theta_hat)
-        return replace(found, caveats=import_caveats(self._sync.table))
+            return self._in_words(loop.examine(self._state.settled, pending_votes(self._state)), True)
 
     @property
     def bound_history(self) -> BoundHistory:
@@ -402,6 +424,17 @@ class Study:
         if self.problem.allowed is not None and pair not in self.problem.allowed:
             raise BadProblem("this pair is not among the allowed pairs of the study; ask about another")
         return pair
+
+    def _pool(self, cases: Cases, once: bool) -> CasePool:
+        """The cases to draw from, in a transaction."""
+        if not cases and self.cases_claim == "like these":
+            raise BadProblem("this study is about cases like the given ones; pass the cases to draw from")
+        if not cases and not once:
+            return NO_CASES
+        used = self._sync.table.used_cases if once or self.cases_claim == "like these" else None
+        if isinstance(cases, Mapping):
+            return CasePool({number_of_pair(self._number, *pair): ids for pair, ids in cases.items()}, used)
+        return CasePool(cases, used)
 
     def _check_undo(self) -> None:
         if not self._state.any_order:

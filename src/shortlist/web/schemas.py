@@ -188,7 +188,7 @@ class VerdictOut(BaseModel):
     undecided: list[str]
     votes: int
     votes_left: float | None = Field(description="An estimate; null while it is too early.")
-    guarantee: str
+    guarantee: str = Field(description="What is proved, and under which assumptions. Empty while nothing is proved.")
     statistic: float | None = Field(description="Only for the stopping rule glr.")
     threshold: float | None = Field(description="Only for the stopping rule glr.")
     caveats: list[str] = Field(description="What to know before relying on the result, one sentence each.")

@@ -14,6 +14,7 @@ from shortlist.core.problem import Problem
 from shortlist.core.tally import Tally
 
 SamplingMemory = Any  # a rule's own value; only the rule looks inside
+NO_PAIRS: Ints = np.empty(0, dtype=np.int64)
 
 
 class SamplingRule(Protocol):
@@ -31,9 +32,10 @@ class SamplingRule(Protocol):
         ...
 
     def questions(
-        self, memory: SamplingMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: SamplingMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
-        """The pairs the next `size` questions go to, and how many each; `pending` are shown already."""
+        """The pairs the next `size` questions go to, and how many each; `pending` are shown already. With pairs to
+        `avoid`, which are never all pairs, size is 1; no pair if none of the others is worth asking."""
         ...
 
     def learn(
@@ -47,11 +49,12 @@ class SamplingRule(Protocol):
         ...
 
 
-def deficits(w_sum: Floats, tally: Tally, pending: Ints) -> Floats:
-    """How far each pair is behind: w_sum - N, a pending question counting as a vote."""
+def deficits(w_sum: Floats, tally: Tally, pending: Ints, avoid: Ints = NO_PAIRS) -> Floats:
+    """How far each pair is behind: w_sum - N, a pending question counting as a vote. A pair to avoid never is."""
     behind = w_sum.copy()
     behind[tally.pairs] -= tally.counts
     np.subtract.at(behind, pending, 1.0)
+    behind[avoid] = -np.inf
     return behind
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
-from shortlist.core.pairs import Floats, Ints, node_sums, pair_number
+from shortlist.core.pairs import Floats, Ints, n_pairs, node_sums, pair_number
 from shortlist.core.problem import Problem
+from shortlist.core.sampling.base import NO_PAIRS
 from shortlist.core.sampling.plan import Hint, Plan, make_plan, near_tie
 
 POWER = 0.5  # chances grow like this power of the votes needed
@@ -37,16 +38,19 @@ class Bridge:
         return BridgeMemory()
 
     def questions(
-        self, memory: BridgeMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: BridgeMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
         if memory.plan is None:
             memory = _remember(evidence, draws)
         plan = memory.plan
         assert plan is not None
+        if len(avoid):
+            plan = _without(plan, evidence, avoid, draws)
         if not len(plan.pairs):
-            return np.array([pair_number(evidence.tally.n, *plan.line)]), np.array([float(size)])
+            line = np.array([pair_number(evidence.tally.n, *plan.line)])
+            return (NO_PAIRS, np.empty(0)) if line[0] in avoid else (line, np.array([float(size)]))
         if size == 1:
-            ladder = _chances(plan, pending).cumsum() if len(pending) else memory.ladder
+            ladder = _chances(plan, pending).cumsum() if len(pending) or len(avoid) else memory.ladder
             slot = min(int(ladder.searchsorted(draws.share() * ladder[-1], side="right")), len(ladder) - 1)
             return plan.pairs[slot : slot + 1], np.array([1.0])
         chances = _chances(plan, pending)
@@ -77,6 +81,16 @@ def _remember(evidence: Evidence, draws: Draws) -> BridgeMemory:
     plan = make_plan(ledger, draws.generator())
     left = None if plan.blocked else float(plan.costs.sum()) / max(ledger.decisive, 1e-3)
     return BridgeMemory(plan, ledger.belief.number, (plan.costs**POWER).cumsum(), left)
+
+
+def _without(plan: Plan, evidence: Evidence, avoid: Ints, draws: Draws) -> Plan:
+    """The plan without pairs to avoid. If nothing is left of it, the best plan that does without them."""
+    is_open = ~np.isin(plan.pairs, avoid)
+    if is_open.any():
+        return plan._replace(pairs=plan.pairs[is_open], costs=plan.costs[is_open])
+    ledger = evidence.kept_ledger
+    allowed = np.arange(n_pairs(ledger.problem.n)) if ledger.problem.allowed is None else ledger.problem.allowed
+    return make_plan(ledger, draws.generator(), np.setdiff1d(allowed, avoid))
 
 
 def _chances(plan: Plan, pending: Ints) -> Floats:

@@ -13,6 +13,7 @@ from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Floats, Ints
 from shortlist.core.problem import Problem, real
+from shortlist.core.sampling.base import NO_PAIRS
 from shortlist.core.sampling.bridge import Bridge, BridgeMemory
 from shortlist.core.sampling.sharpen import Sharpen, SharpenMemory, misordered
 from shortlist.errors import BadProblem
@@ -46,11 +47,11 @@ class LearnThenProve:
         return TwoPhases(SHARPEN.start(problem), BRIDGE.start(problem))
 
     def questions(
-        self, memory: TwoPhases, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: TwoPhases, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
         if memory.learning:
-            return SHARPEN.questions(memory.sharpen, evidence, pending, size, draws)
-        return BRIDGE.questions(memory.bridge, evidence, pending, size, draws)
+            return SHARPEN.questions(memory.sharpen, evidence, pending, size, draws, avoid)
+        return BRIDGE.questions(memory.bridge, evidence, pending, size, draws, avoid)
 
     def learn(self, memory: TwoPhases, problem: Problem, evidence: Evidence, rounds: int, draws: Draws) -> TwoPhases:
         """Which phase it is, for each new belief. The plan is made in both: it says how many votes are left."""

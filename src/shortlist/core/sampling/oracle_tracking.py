@@ -17,7 +17,7 @@ from shortlist.core.estimate import Projection, Tie, hold, project, screen
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Floats, Ints, boundary, n_pairs, pair_numbers
 from shortlist.core.problem import Problem, real
-from shortlist.core.sampling.base import deficits, hand_out
+from shortlist.core.sampling.base import NO_PAIRS, deficits, hand_out
 from shortlist.core.tally import expected_tally
 from shortlist.errors import BadProblem
 
@@ -111,12 +111,12 @@ class OracleTracking:
         return TrackingMemory(0, np.full(size, 1 / size), np.zeros(size), np.zeros(size), np.zeros(size), {})
 
     def questions(
-        self, memory: TrackingMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: TrackingMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
         """Where P(t-1) + w~_t - N(t-1) is largest, w~ counted once for every question up to the last of `size`."""
         ahead = round(evidence.tally.votes) - memory.rounds + len(pending) + size
         w_sum = memory.w_sum + ahead * self._mixed(memory.w, memory.rounds + ahead)
-        return hand_out(deficits(w_sum, evidence.tally, pending), size)
+        return hand_out(deficits(w_sum, evidence.tally, pending, avoid), size)
 
     def votes_left(self, memory: TrackingMemory, evidence: Evidence) -> None:
         return None
@@ -202,10 +202,10 @@ class Oracle:
         return None
 
     def questions(
-        self, memory: None, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: None, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
         asked = evidence.tally.votes + len(pending) + size
-        return hand_out(deficits(asked * self.w_star, evidence.tally, pending), size)
+        return hand_out(deficits(asked * self.w_star, evidence.tally, pending, avoid), size)
 
     def learn(self, memory: None, problem: Problem, evidence: Evidence, rounds: int, draws: Draws) -> None:
         return None
@@ -227,9 +227,9 @@ class OnlineOracle:
         return self.inner.start(problem)
 
     def questions(
-        self, memory: TrackingMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: TrackingMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
-        return self.inner.questions(memory, evidence, pending, size, draws)
+        return self.inner.questions(memory, evidence, pending, size, draws, avoid)
 
     def learn(
         self, memory: TrackingMemory, problem: Problem, evidence: Evidence, rounds: int, draws: Draws

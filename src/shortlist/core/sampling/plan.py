@@ -38,9 +38,8 @@ class Plan(NamedTuple):
 class _Prices:
     """What comparisons cost, in votes."""
 
-    def __init__(self, ledger: Ledger, delta: float) -> None:
-        self.ledger, self.problem = ledger, ledger.problem
-        self.allowed = None if self.problem.allowed is None else np.array(self.problem.allowed)
+    def __init__(self, ledger: Ledger, delta: float, allowed: Ints | None) -> None:
+        self.ledger, self.problem, self.allowed = ledger, ledger.problem, allowed
         self.level, self.delta = ledger.level(delta), delta
         self.losses = ledger.accounts().losses(self.problem.n)
         self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
@@ -98,21 +97,24 @@ def near_tie(ledger: Ledger, plan: Plan) -> Hint | None:
     return None
 
 
-def make_plan(ledger: Ledger, rng: np.random.Generator) -> Plan:
-    """The plan for delta; if nothing is left of it, because another set of comparisons decides, for a smaller one."""
+def make_plan(ledger: Ledger, rng: np.random.Generator, allowed: Ints | None = None) -> Plan:
+    """The plan for delta; if nothing is left of it, because another set of comparisons decides, for a smaller one.
+    `allowed` are the pairs to plan with, by default those of the problem."""
     delta = ledger.problem.delta
-    while not len((plan := _plan(ledger, rng, delta)).pairs) and not plan.blocked and delta > LEAST_DELTA:
+    if allowed is None and ledger.problem.allowed is not None:
+        allowed = np.array(ledger.problem.allowed)
+    while not len((plan := _plan(ledger, rng, delta, allowed)).pairs) and not plan.blocked and delta > LEAST_DELTA:
         delta = delta**2
     return plan
 
 
-def _plan(ledger: Ledger, rng: np.random.Generator, delta: float) -> Plan:
+def _plan(ledger: Ledger, rng: np.random.Generator, delta: float, allowed: Ints | None) -> Plan:
     """The plan of least total cost over all sizes of the bridgehead."""
     n, k = ledger.problem.n, ledger.k
     order = np.argsort(-(ledger.belief.theta + JITTER * rng.standard_normal(n)), kind="stable")
     above, below = order[:k][::-1], order[k:]  # both from the cutoff outwards
     upper, lower = above[:HEAD], below[:HEAD]
-    prices = _Prices(ledger, delta)
+    prices = _Prices(ledger, delta, allowed)
     across = _across(prices, upper, lower)
     to_head = _spokes_above(prices, above, upper)
     from_head, sources = _spokes_below(prices, below, lower)
@@ -184,7 +186,8 @@ def by_paths(prices: _Prices, order: Ints, line: tuple[int, int]) -> Plan:
                 graph[ahead, v], v = FREE, ahead
     needed = {ends: cost for ends, cost in chosen.items() if cost > 0}
     if blocked and not needed:  # only another order could be proved: ask what may bring one
-        ends = pair_ends(n, np.array(prices.problem.allowed))
+        assert prices.allowed is not None, "without forbidden pairs nothing is blocked"
+        ends = pair_ends(n, prices.allowed)
         touching = np.isin(ends, np.unique(blocked)).any(axis=0)
         needed = dict.fromkeys(zip(*(end[touching].tolist() for end in ends), strict=True), 1.0)
     first, second = (np.array([ends[place] for ends in needed], dtype=np.int64) for place in (0, 1))

@@ -21,9 +21,20 @@ from shortlist.core.betting import WEIGHT, Ledger
 from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
 from shortlist.core.linalg import one_thread
-from shortlist.core.pairs import Floats, Ints, all_pairs, edge_codes, laplacian, node_sums, pair_ends, pair_numbers
+from shortlist.core.pairs import (
+    Floats,
+    Ints,
+    all_pairs,
+    edge_codes,
+    laplacian,
+    n_pairs,
+    node_sums,
+    pair_ends,
+    pair_numbers,
+)
 from shortlist.core.problem import Problem
 from shortlist.core.ridge import Belief
+from shortlist.core.sampling.base import NO_PAIRS
 
 SIDE = 32  # items on each side of the cutoff that count, if there are more than twice as many items
 PICKS = 32  # a block of questions goes to at most so many pairs, one after the other
@@ -185,13 +196,15 @@ class Sharpen:
         return SharpenMemory()
 
     def questions(
-        self, memory: SharpenMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: SharpenMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
         """The best pair, then the best one given that, and so on; a large block asks each several times in a row."""
         ledger, rng = evidence.kept_ledger, draws.generator()
         waiting, counts = np.unique(pending, return_counts=True)
         given = _newer(memory, ledger).plus(waiting, counts.astype(np.float64))
         allowed = None if ledger.problem.allowed is None else np.array(ledger.problem.allowed)
+        if len(avoid):
+            allowed = np.setdiff1d(np.arange(n_pairs(ledger.problem.n)) if allowed is None else allowed, avoid)
         picked = NOTHING
         for part in _parts(size):
             best = np.array([score_pairs(ledger, given, allowed, rng).best(rng)])

@@ -12,7 +12,7 @@ from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Floats, Ints, n_pairs
 from shortlist.core.problem import Problem, real
-from shortlist.core.sampling.base import deficits, hand_out
+from shortlist.core.sampling.base import NO_PAIRS, deficits, hand_out
 from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
 
 INSIDE = 1.0 - 1e-9  # rounding must not push an estimate on the edge of Theta out of it
@@ -45,16 +45,17 @@ class TrackAndStop:
         return TrackAndStopMemory(np.full(size, 1 / size), 0.0)
 
     def questions(
-        self, memory: TrackAndStopMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws
-    ) -> tuple[Ints, Floats]:
+        self, memory: TrackAndStopMemory, evidence: Evidence, pending: Ints, size: int, draws: Draws,
+        avoid: Ints = NO_PAIRS,
+    ) -> tuple[Ints, Floats]:  # fmt: skip
         """Pairs with fewer than sqrt(t) - P/2 votes first, the least asked first; then where t w - N is largest."""
         t, pairs = evidence.tally.votes + len(pending) + size - 1, len(memory.w)
-        short = deficits(np.full(pairs, np.sqrt(t) - pairs / 2), evidence.tally, pending)
+        short = deficits(np.full(pairs, np.sqrt(t) - pairs / 2), evidence.tally, pending, avoid)
         forced = np.ceil(np.maximum(short, 0.0))
         left = size - int(forced.sum())
         if left <= 0:
             return hand_out(short, size)
-        chosen, counts = hand_out(deficits(t * memory.w, evidence.tally, pending) - forced, left)
+        chosen, counts = hand_out(deficits(t * memory.w, evidence.tally, pending, avoid) - forced, left)
         forced[chosen] += counts
         asked = np.flatnonzero(forced)
         return asked, forced[asked]

@@ -8,7 +8,7 @@ from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Floats, Ints, n_pairs
 from shortlist.core.problem import Problem
-from shortlist.core.sampling.base import deficits, hand_out
+from shortlist.core.sampling.base import NO_PAIRS, deficits, hand_out
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Uniform:
         return None
 
     def questions(
-        self, memory: None, evidence: Evidence, pending: Ints, size: int, draws: Draws
+        self, memory: None, evidence: Evidence, pending: Ints, size: int, draws: Draws, avoid: Ints = NO_PAIRS
     ) -> tuple[Ints, Floats]:
-        return hand_out(deficits(np.zeros(n_pairs(evidence.tally.n)), evidence.tally, pending), size)
+        return hand_out(deficits(np.zeros(n_pairs(evidence.tally.n)), evidence.tally, pending, avoid), size)
 
     def learn(self, memory: None, problem: Problem, evidence: Evidence, rounds: int, draws: Draws) -> None:
         return None

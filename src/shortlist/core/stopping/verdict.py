@@ -19,7 +19,7 @@ class Verdict(Generic[Item]):
 
     `error_bound` is an anytime bound: for any level a fixed beforehand, the chance of ever showing a wrong set
     with a bound of at most a is itself at most a (posterior: on average over its prior, when one stops at it).
-    `guarantee` says what it assumes.
+    `guarantee` says what it assumes; it is empty while nothing is proved.
     """
 
     done: bool
@@ -35,6 +35,15 @@ class Verdict(Generic[Item]):
     statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
     threshold: float | None = None  # glr: beta; while not done, at most beta
     caveats: tuple[str, ...] = ()  # what to know before relying on it, one sentence each
+
+    def __post_init__(self) -> None:
+        if not self.proves:
+            object.__setattr__(self, "guarantee", "")  # it speaks about what is proved
+
+    @property
+    def proves(self) -> bool:
+        """Whether the answer is proved, or at least some item in or out."""
+        return self.reason == "certified" or bool(self.certainly_in or self.certainly_out)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values for JSON: lists for tuples, None for numbers that are not finite."""
@@ -75,8 +84,9 @@ def html_table(verdict: Verdict[Any], head: Sequence[str], rows: Sequence[Sequen
     to_go = "" if verdict.done or left is None else f", about {left:,.0f} to go"
     votes = f"{verdict.votes:,} vote{'' if verdict.votes == 1 else 's'}"
     body = "".join(row("td", cells) for cells in rows)
+    caveats = "".join(f"<p>Caveat: {escape(caveat)}</p>" for caveat in verdict.caveats)
     return (
-        f"<p>{escape(str(verdict))}</p><table><caption>{votes} so far{to_go}</caption>"
+        f"<p>{escape(str(verdict))}</p>{caveats}<table><caption>{votes} so far{to_go}</caption>"
         f"<thead>{row('th', head)}</thead><tbody>{body}</tbody></table>"
     )
 

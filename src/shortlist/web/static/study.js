@@ -23,7 +23,10 @@ function show(board) {
   if ($('#sentence').textContent !== verdict.sentence && verdict.done) say(verdict.sentence)
   $('#sentence').textContent = verdict.sentence
   $('#left').textContent = left(board)
-  $('#guarantee').textContent = sentence(verdict.guarantee)
+  $('#caveats').hidden = !verdict.caveats.length
+  rows('#caveats', verdict.caveats.map((text) => make('li', {}, text)))
+  $('#guarantee').parentElement.hidden = !verdict.guarantee
+  $('#guarantee').textContent = verdict.guarantee ? sentence(verdict.guarantee) : ''
   $('#advice').hidden = !board.advice
   $('#advice').textContent = board.advice ? sentence(board.advice) : ''
   $('#k').textContent = board.settings.k
