@@ -115,6 +115,8 @@ def test_votes_of_one_case_are_used_up_together(folder, shortlist):
     assert "has no judge column" in shortlist.refused(*command, "--unit", "judge", "--name", "judges")
     without = ["run", "fruit.txt", "-k", 2, *program(), "--unit", "row"]
     assert "--unit works only with --votes" in shortlist.refused(*without)
+    assert "leave out --cases" in shortlist.refused(*command, "--cases", "fruit.txt", "--name", "both")
+    assert by_row["used_up"] != by_row["done"]
 
 
 def test_claims_about_cases(folder, shortlist):
@@ -126,6 +128,7 @@ def test_claims_about_cases(folder, shortlist):
     assert alike["guarantee"].endswith("cases like these (each of the 200 cases was used at most once)")
     cases = [row.case for row in stored().rows]
     assert len(set(cases)) == len(cases)
+    assert "give --cases FILE" in shortlist.refused(*command[:-2], "--cases-claim", "like-these", "--name", "none")
     assert "cases_claim is like these there and these here" in shortlist.refused(*command)
     (folder / "cases.txt").write_text("one\ntwo\nthree")
     short = shortlist(*command, "--cases-claim", "like-these", "--name", "short")

@@ -82,6 +82,8 @@ def test_cases_by_pair():
     assert all(case in cases["a", "b"] if pair == frozenset("ab") else case in cases["d", "c"] for pair, case in found)
     with pytest.raises(CasesUsedUp, match="give more cases"):
         study.ask(pair=("a", "e"), cases=cases, once=True)
+    with pytest.raises(BadProblem, match="pass the cases"):
+        study.ask(once=True)
     with pytest.raises(BadProblem, match="not a pair"):
         study.ask(cases={("a", "a"): ["x"]}, once=True)
 
@@ -100,11 +102,13 @@ def test_every_sampling_rule_uses_all_cases_of_all_pairs(sampling):
 def test_threads_share_the_cases(tmp_path):
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     shortlist.create_study(ITEMS, 2, 1e-30, storage=url, name="many", cases_claim="like these")
-    cases, failures = [f"case {number}" for number in range(120)], []
+    cases, failures, together = [f"case {number}" for number in range(120)], [], threading.Barrier(4)
 
     def work(number):
         try:
             study, rng = shortlist.load_study("many", url), random.Random(number)
+            study.skip(study.ask(judge=f"judge {number}", cases=cases))
+            together.wait()
             while True:
                 question = study.ask(judge=f"judge {number}", cases=cases)
                 study.tell(question, float(rng.random() < 0.5)) if rng.random() < 0.8 else study.skip(question)
@@ -121,7 +125,7 @@ def test_threads_share_the_cases(tmp_path):
     study = shortlist.load_study("many", url)
     assert not failures
     assert sorted(row.case for row in study.rows) == sorted(cases)
-    assert len({row.judge for row in study.rows}) > 1
+    assert len({row.judge for row in study.rows}) == 4
 
 
 def test_the_claim_is_a_setting_of_the_study(tmp_path):
@@ -182,7 +186,8 @@ def test_caveats_are_part_of_the_verdict():
     question = study.ask(judge="ann")
     study.tell(question, winner="a")
     assert study.verdict.caveats == ()
-    verdict = shortlist.run_study(study, shortlist.CallableJudge(min, "ann"), warn=lambda text: None).verdict
+    judge = shortlist.CallableJudge(min, "ann")
+    verdict = shortlist.run_study(study, judge, workers=1, warn=lambda text: None).verdict
     assert "got the same answer" in verdict.caveats[0]
     assert study.verdict is study.verdict
     assert study.examine().caveats == verdict.caveats

@@ -101,6 +101,8 @@ class JudgeOptions:
         """The judge; None is the person at the keyboard. Raises BadJudge before anything is written."""
         self._check()
         if self.votes is not None:
+            if cases is not None:
+                raise BadJudge("recorded votes were given on their own cases; leave out --cases")
             return self._recorded(self.votes, items, family)
         if self.command is not None:
             return None if self.command == ME else self._program(self.command)

@@ -51,7 +51,7 @@ from shortlist.cli.options import (
 from shortlist.cli.progress import RunDisplay, calls_made
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import make_family
-from shortlist.errors import BadJudge, JudgeFailed
+from shortlist.errors import BadCases, BadJudge, JudgeFailed
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import listed_cases, run_study
 from shortlist.judges.run_log import StudyRun
@@ -128,6 +128,8 @@ def run(
     listed, known = read_items(items), None if cases is None else read_cases(cases)
     options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, unit, judge_name)
     chosen = options.make(listed.names, known, make_family(family, sigma))
+    if cases_claim is Claim.like_these and known is None and votes is None:
+        raise BadCases("a claim about cases like these needs cases; give --cases FILE")
     if chosen is None and as_json:
         raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
     with plain_name_errors():
@@ -184,8 +186,9 @@ def _leave(study: Study) -> NoReturn:
 def _show(study: Study, found: StudyRun, as_json: bool) -> None:
     share = found.stats.first_share
     if as_json:
-        rates = {"first_share": share, "flip_rate": found.stats.flip_rate, "warnings": found.warnings}
-        own = {"name": study.name, "costs": vars(found.costs), **rates, "utilities": study.utilities}
+        rates = {"first_share": share, "flip_rate": found.stats.flip_rate}
+        ending = {"warnings": found.warnings, "used_up": found.used_up}
+        own = {"name": study.name, "costs": vars(found.costs), **rates, **ending, "utilities": study.utilities}
         return print_json({**study.examine().to_dict(), **own})
     show_study(study, False)
     sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."

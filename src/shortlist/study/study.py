@@ -429,7 +429,9 @@ class Study:
         """The cases to draw from, in a transaction."""
         if not cases and self.cases_claim == "like these":
             raise BadProblem("this study is about cases like the given ones; pass the cases to draw from")
-        if not cases and not once:
+        if not cases and not isinstance(cases, Mapping):
+            if once:
+                raise BadProblem("once=True draws a case that was not used before; pass the cases to draw from")
             return NO_CASES
         used = self._sync.table.used_cases if once or self.cases_claim == "like these" else None
         if isinstance(cases, Mapping):
