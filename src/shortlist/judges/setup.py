@@ -16,6 +16,7 @@ from shortlist.core.draws import digest
 from shortlist.errors import BadJudge, SetupChanged
 from shortlist.judges.base import Call, Case, Judge
 from shortlist.judges.cases import Contents, case_of, text_of
+from shortlist.study.claims import CasesClaim
 from shortlist.study.events import JudgeSetup, Materials, TextShown
 from shortlist.study.setups import fingerprint
 from shortlist.study.storage import AnswerKey
@@ -139,7 +140,7 @@ def _material_changes(
     texts = _changed_texts(study, materials, contents, cases)
     changes = [_text_change(texts)] if texts else []
     if study.setups.cases is not None and materials.cases is not None:
-        changes += _case_changes(study.setups.cases, materials.cases, cases or {})
+        changes += _case_changes(study.setups.cases, materials.cases, cases or {}, study.cases_claim)
     if not changes or not any(row.question is not None and row.status != "skipped" for row in study.rows):
         return []
     return [
@@ -170,13 +171,16 @@ def _text_change(items: Sequence[str]) -> str:
     return f"the text{'s' * (len(items) > 1)} of {_listed(items)} {'are' if len(items) > 1 else 'is'} not the same"
 
 
-def _case_changes(before: Mapping[str, str], now: Mapping[str, str], cases: Mapping[str, Case]) -> list[str]:
+def _case_changes(
+    before: Mapping[str, str], now: Mapping[str, str], cases: Mapping[str, Case], claim: CasesClaim
+) -> list[str]:
+    """What is not as it was. A claim about cases like these allows more of them."""
     if bool(before) != bool(now):
         return [
             f"no cases are given, and there were {len(before):,}" if before else "cases are given, and there were none"
         ]
     edited = [name for name in now if name in before and before[name] != now[name]]
-    new = [_shown_case(cases[name]) for name in now if name not in before]
+    new = [_shown_case(cases[name]) for name in now if name not in before and claim == "these"]
     gone = [name for name in before if name not in now]
     edits = [f"the text of case{'s' * (len(edited) > 1)} {_listed(edited)} is not the same"] if edited else []
     return edits + [
