@@ -243,7 +243,7 @@ def test_a_lease_that_runs_out_can_end_a_study(monkeypatch):
     study = create_study(["a", "b"], 1, 0.05)
     for _ in range(4):
         study.tell(study.ask(), winner="a")
-    lost, twin = study.ask(lease=60), None  # with a bet on it
+    lost, twin = study.ask(lease=60, shown=False), None  # with a bet on it
     while twin is None or not twin.verdict.done:
         study.tell(study.ask(), winner="a")
         twin = pickle.loads(pickle.dumps(study))

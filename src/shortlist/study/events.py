@@ -22,6 +22,15 @@ class Asked(NamedTuple):
     case: str | None = None
     lease: float | None = None  # when it expires, in seconds since 1970; None is never
     run: str | None = None  # the run that works on it
+    shown: bool = True  # False: prefetched, and the judge has not seen it yet
+
+
+class Shown(NamedTuple):
+    """The judge sees the question, or still does: its lease begins again. Other leases of a judge with a name are
+    extended to this one, because the judge is there."""
+
+    question: int
+    lease: float | None = None
 
 
 class TakenOver(NamedTuple):
@@ -32,18 +41,43 @@ class TakenOver(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The answer, from the side of the first item."""
+    """The answer, from the side of the first item. Until it is settled, the judge may take it back."""
 
     question: int
     outcome: float
+    settles: float | None = None  # when it becomes final by itself, in seconds since 1970; None is at once
+
+
+class Settled(NamedTuple):
+    """The answer is final and counts."""
+
+    question: int
+
+
+class Reopened(NamedTuple):
+    """The judge took an answer back before it was settled. The question is pending again, with the same bet, sides and
+    case; from now on it can only be answered or lost."""
+
+    question: int
 
 
 EXPIRED = "lease ran out"
 VOIDED = "judge voided"
+LEFT = "judge left"
+DROPPED = "no longer needed"
 
 
 class Skipped(NamedTuple):
-    """The question was closed without an answer: by the judge, or because its lease expired."""
+    """The question was closed without an answer and without an effect on the evidence: by the judge, or because it was
+    prefetched and never shown."""
+
+    question: int
+    reason: str = ""
+
+
+class Lost(NamedTuple):
+    """The question was closed without an answer and counts as lost by both items for good: its answer might have come,
+    had it been another."""
 
     question: int
     reason: str = ""
@@ -64,10 +98,12 @@ class CountedVote(NamedTuple):
     second: int
     outcome: float
     bet: float
+    judge: str | None = None
 
 
 class Withdrawn(NamedTuple):
-    """Votes that no longer support any item. With a judge: that judge is voided."""
+    """Votes that no longer support any item. With a judge: that judge is voided. Without one: the judges of these votes
+    bet nothing on these pairs from now on."""
 
     votes: tuple[CountedVote, ...]
     judge: str | None = None
@@ -103,10 +139,12 @@ class Paused(NamedTuple):
     paused: bool
 
 
-Event: TypeAlias = Asked | TakenOver | Told | Skipped | Late | Withdrawn | Imported | Paused
+Event: TypeAlias = (
+    Asked | Shown | TakenOver | Told | Settled | Reopened | Skipped | Lost | Late | Withdrawn | Imported | Paused
+)
 KINDS: dict[str, type[Any]] = {
-    "asked": Asked, "taken over": TakenOver, "told": Told, "skipped": Skipped, "late": Late,
-    "withdrawn": Withdrawn, "imported": Imported, "paused": Paused,
+    "asked": Asked, "shown": Shown, "taken over": TakenOver, "told": Told, "settled": Settled, "reopened": Reopened,
+    "skipped": Skipped, "lost": Lost, "late": Late, "withdrawn": Withdrawn, "imported": Imported, "paused": Paused,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in KINDS.items()}
 

@@ -16,14 +16,18 @@ from shortlist.study.events import (
     Entry,
     Imported,
     Late,
+    Lost,
     Paused,
+    Reopened,
+    Settled,
+    Shown,
     Skipped,
     TakenOver,
     Told,
     Withdrawn,
 )
 
-Status = Literal["counted", "pending", "skipped", "late", "undone", "voided"]
+Status = Literal["counted", "answered", "pending", "skipped", "lost", "late", "undone", "voided"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
@@ -33,7 +37,7 @@ class Row(NamedTuple):
     question: int | None  # None for an imported vote
     first: str
     second: str
-    outcome: float | None  # None while pending, and if skipped
+    outcome: float | None  # None while pending, and if skipped or lost
     judge: str | None
     case: str | None
     unit: str | None  # votes of one unit are not independent; None: the vote is its own unit
@@ -41,7 +45,7 @@ class Row(NamedTuple):
     asked_at: float | None  # seconds since 1970
     closed_at: float | None
     status: Status
-    reason: str = ""  # of a skip
+    reason: str = ""  # why it was skipped or lost
     source: str = ""  # of an import
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
 
@@ -88,13 +92,22 @@ class RowTable:
         )
 
     def _told(self, event: Told, entry: Entry) -> None:
+        status = "counted" if event.settles is None else "answered"
         self._change(
-            self._place[event.question],
-            outcome=event.outcome, closed_at=entry.at, status="counted", answered=entry.number,
-        )  # fmt: skip
+            self._place[event.question], outcome=event.outcome, closed_at=entry.at, status=status, answered=entry.number
+        )
+
+    def _settled(self, event: Settled, entry: Entry) -> None:
+        self._change(self._place[event.question], status="counted")
+
+    def _reopened(self, event: Reopened, entry: Entry) -> None:
+        self._change(self._place[event.question], outcome=None, closed_at=None, status="pending", answered=-1)
 
     def _skipped(self, event: Skipped, entry: Entry) -> None:
         self._change(self._place[event.question], closed_at=entry.at, status="skipped", reason=event.reason)
+
+    def _lost(self, event: Lost, entry: Entry) -> None:
+        self._change(self._place[event.question], closed_at=entry.at, status="lost", reason=event.reason)
 
     def _late(self, event: Late, entry: Entry) -> None:
         place = self._place[event.question]
@@ -120,7 +133,7 @@ class RowTable:
                 )
             )  # fmt: skip
 
-    def _nothing(self, event: TakenOver | Paused, entry: Entry) -> None:
+    def _nothing(self, event: Shown | TakenOver | Paused, entry: Entry) -> None:
         """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
@@ -136,7 +149,8 @@ class RowTable:
 
 
 FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
-    Asked: RowTable._asked, TakenOver: RowTable._nothing, Told: RowTable._told, Skipped: RowTable._skipped,
+    Asked: RowTable._asked, Shown: RowTable._nothing, TakenOver: RowTable._nothing, Told: RowTable._told,
+    Settled: RowTable._settled, Reopened: RowTable._reopened, Skipped: RowTable._skipped, Lost: RowTable._lost,
     Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
 }  # fmt: skip
 
@@ -155,7 +169,7 @@ def as_frame(rows: Sequence[Row]) -> Any:
     return pandas.DataFrame.from_records(rows, columns=Row._fields)
 
 
-class Shown(Protocol):
+class Summary(Protocol):
     """The parts of a study that are shown."""
 
     items: tuple[str, ...]
@@ -168,7 +182,7 @@ class Shown(Protocol):
     def rows(self) -> Sequence[Row]: ...
 
 
-def study_html(study: Shown) -> str:
+def study_html(study: Summary) -> str:
     """The verdict and a table of items: first the answer, then the rest, each best first."""
     verdict, utilities = study.verdict, study.utilities
     votes = Counter(item for row in counted(study.rows) for item in (row.first, row.second))
