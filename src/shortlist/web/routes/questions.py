@@ -127,6 +127,7 @@ def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[Jud
         if len(held) < hold:
             held += study.ask(hold - len(held), judge=judge, lease=lease, cases=opened.case_ids, shown=False)
     except StudyDone:
+        study.settle(judge)
         return JudgingState.done, []
     except StudyPaused:
         return JudgingState.paused, []
