@@ -36,9 +36,13 @@ class Evidence(NamedTuple):
         """The best available estimate, used to order the items."""
         return self.kept_ledger.theta if self.mle is None else self.mle
 
-    def place_bets(self, votes: Block) -> Block:
-        """These votes with the current bets; 0 without a ledger."""
-        return votes._replace(bets=np.zeros(len(votes.first))) if self.ledger is None else self.ledger.place_bets(votes)
+    def place_bets(self, votes: Block, stakes: Floats | None = None) -> Block:
+        """These votes with the current bets, each multiplied by its stake if there are stakes; 0 without a ledger."""
+        if self.ledger is None:
+            return votes._replace(bets=np.zeros(len(votes.first)))
+        if stakes is None:
+            return self.ledger.place_bets(votes)
+        return votes._replace(bets=stakes * self.ledger.bets(votes.first, votes.second))
 
     def add(self, problem: Problem, vote: Vote, pending: Block | None = None) -> "Evidence":
         """With one more vote; the estimate is still the old one."""

@@ -89,11 +89,11 @@ def tell(state: State, vote: Vote, pending: Block | None = None) -> State:
     return _round(state, state.evidence.add(state.problem, vote, pending), 1, pending)
 
 
-def tell_block(state: State, votes: Block, pending: Block | None = None) -> State:
+def tell_block(state: State, votes: Block, pending: Block | None = None, stakes: Floats | None = None) -> State:
     """The state after a block of votes, with bets placed now, as if the estimate did not change meanwhile."""
     if state.verdict.done:
         return state
-    evidence = state.evidence.add_block(state.problem, state.evidence.place_bets(votes), pending)
+    evidence = state.evidence.add_block(state.problem, state.evidence.place_bets(votes, stakes), pending)
     return _round(state, evidence, round(votes.votes), pending)
 
 

@@ -14,11 +14,13 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from shortlist.core import loop, revisions
 from shortlist.core.betting import in_parts
 from shortlist.core.draws import draw_case, draw_number
 from shortlist.core.linalg import one_thread
-from shortlist.core.pairs import pair_items, pair_number
+from shortlist.core.pairs import Floats, pair_items, pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
@@ -87,7 +89,7 @@ class StudyState(NamedTuple):
     voided: frozenset[str] = frozenset()
     paused: bool = False
     bound_history: BoundHistory = START
-    spent: frozenset[tuple[str | None, int]] = frozenset()  # judges and pairs on which they bet nothing any more
+    spent: tuple[tuple[str | None, int], ...] = ()  # judges and pairs on which they bet nothing any more
 
     @property
     def any_order(self) -> bool:
@@ -236,8 +238,8 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
         state = state._replace(voided=state.voided | {event.judge})
     else:
         n = state.ahead.problem.n
-        spent = {(vote.judge, pair_number(n, vote.first, vote.second)) for vote in event.votes}
-        state = state._replace(spent=state.spent | spent)
+        spent = ((vote.judge, pair_number(n, vote.first, vote.second)) for vote in event.votes)
+        state = state._replace(spent=tuple(dict.fromkeys((*state.spent, *spent))))
     if not event.votes:
         return state
     pending = pending_votes(state)
@@ -248,21 +250,32 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
 
 def _imported(event: Imported, state: StudyState) -> StudyState:
     with one_thread():
-        for _, _, after in _parts(event, state):
+        for _, _, _, after in _parts(event, state):
             history = _extended(state.bound_history, after, pending_votes(state))
             state = state._replace(settled=after, bound_history=history)
     return _look_ahead(state)
 
 
-def _parts(event: Imported, state: StudyState) -> Iterator[tuple[loop.State, Block, loop.State]]:
-    """Imported votes as they are folded, in parts, with the states before and after each. The bets of a part are fixed
-    before its first vote is read."""
-    after = state.settled
+def _parts(event: Imported, state: StudyState) -> Iterator[tuple[loop.State, Block, Floats | None, loop.State]]:
+    """Imported votes as they are folded, in parts, with their stakes (see `_stakes`) and the states before and after
+    each. The bets of a part are fixed before its first vote is read."""
+    after, begin, stakes = state.settled, 0, _stakes(event, state)
     for part in in_parts(event.block, after.tally.votes):
         if after.verdict.done:
             return
-        before, after = after, loop.tell_block(after, part, pending_votes(state))
-        yield before, part, after
+        end = begin + len(part.first)
+        staked = None if stakes is None else stakes[begin:end]
+        before, after = after, loop.tell_block(after, part, pending_votes(state), staked)
+        yield before, part, staked, after
+        begin = end
+
+
+def _stakes(event: Imported, state: StudyState) -> Floats | None:
+    """What bets on imported votes are multiplied by: 0 where the judge bets nothing on the pair, else 1."""
+    if not state.spent:
+        return None
+    n, votes = state.ahead.problem.n, zip(event.first, event.second, event.judge, strict=True)
+    return np.array([not state.bets_nothing(judge, pair_number(n, i, j)) for i, j, judge in votes], np.float64)
 
 
 def imported_votes(state: StudyState, events: Sequence[Event], judge: str) -> list[CountedVote]:
@@ -280,8 +293,8 @@ def imported_votes(state: StudyState, events: Sequence[Event], judge: str) -> li
 def _votes_of(event: Imported, state: StudyState, judge: str) -> list[CountedVote]:
     names, found = iter(event.judge), list[CountedVote]()
     with one_thread():
-        for before, part, _ in _parts(event, state):
-            first, second, outcome, _, bets = before.evidence.place_bets(part)
+        for before, part, stakes, _ in _parts(event, state):
+            first, second, outcome, _, bets = before.evidence.place_bets(part, stakes)
             assert bets is not None
             columns = first.tolist(), second.tolist(), outcome.tolist(), bets.tolist()
             rows = zip(*columns, islice(names, len(bets)), strict=True)
