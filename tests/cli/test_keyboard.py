@@ -35,11 +35,20 @@ def test_every_key(folder, shortlist):
             terminal.press(key)
             terminal.wait_for(answer)
         terminal.wait_for("of colour")
-        assert len(the_study(folder).votes) == 5  # saved at each key
+        study = the_study(folder)
+        assert (study.counts["counted"], study.counts["answered"]) == (4, 1)  # saved at each key
         terminal.press(b"?")
         terminal.press(b"\x1b[A\x1b[1;2C\x1b[2~")  # keys that are not ours
         terminal.press(b"u")
+        terminal.wait_for("choose again")  # not settled: the same question comes back
+        terminal.wait_for("of colour")
+        terminal.press(b"1")
+        terminal.wait_for("votes in total")
+        terminal.wait_for("of colour")
+        the_study(folder).settle()  # as half a minute does
+        terminal.press(b"u")
         terminal.wait_for("undone: ")
+        terminal.wait_for("still counts against")
         terminal.press(b"q")
         screen, code = terminal.finish()
     assert code == 0
@@ -47,7 +56,7 @@ def test_every_key(folder, shortlist):
     assert "Best guess" not in screen  # judges do not see results
     study = the_study(folder)
     given = [answer.outcome for answer in study.rows]
-    assert given == [1.0, 0.0, 0.5, None, 1.0, 0.0, None]
+    assert given == [1.0, 0.0, 0.5, None, 1.0, 1.0, None]
     assert [answer.status in ("undone", "voided") for answer in study.rows] == [False] * 5 + [True, False]
     assert study.rows[3].status != "pending"
     left = study.pending

@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from shortlist import load_study
+from shortlist.study.rows import STATUSES
 from shortlist.study.schema import HEAD
 
 
@@ -72,13 +73,15 @@ def test_votes_of_a_voided_judge_count_nowhere(fruit):
     load_study("fruit", "sqlite:///shortlist.db").void("eve")
     status = fruit.json("status", "fruit")
     assert status["done"]
-    assert status["counts"] == {"counted": 90, "pending": 0, "skipped": 0, "late": 0, "undone": 0, "voided": 2}
+    assert status["counts"] == {**dict.fromkeys(STATUSES, 0), "counted": 90, "voided": 2}
     assert "90 counted, 2 voided." in fruit("status", "fruit").out
     exported = fruit("export", "fruit", "votes.csv").out
     assert "90 votes written to votes.csv." in exported
     assert "2 votes of voided judges left out." in exported
     assert "eve" not in (fruit.folder / "votes.csv").read_text()
-    assert fruit.json("export", "fruit", "votes.csv") == {"votes": 90, "undone": 0, "voided": 2, "file": "votes.csv"}
+    assert fruit.json("export", "fruit", "votes.csv") == {
+        "votes": 90, "undone": 0, "voided": 2, "lost": 0, "file": "votes.csv",
+    }  # fmt: skip
 
 
 def test_wrong_calls_end_in_one_line_and_write_nothing(fruit):

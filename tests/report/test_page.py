@@ -11,6 +11,7 @@ import shortlist
 from shortlist.analysis import analyse_study, analyse_votes
 from shortlist.errors import BadInput
 from shortlist.report.page import environment, make_report, write_report
+from shortlist.study.rows import STATUSES
 from tests.analysis.studies import KINDS, analysis_of, report_of, study_of, table
 from tests.report.html import check
 
@@ -53,7 +54,7 @@ def test_the_answer_and_its_bound_are_on_it():
 
 def test_every_status_is_on_it():
     page, counts = check(report_of("voided")), analysis_of("voided").counts
-    for status in ("counted", "pending", "skipped", "late", "undone", "voided"):
+    for status in STATUSES:
         assert re.search(rf"\b{status}\s+{getattr(counts, status)}\s", page.words), status
 
 

@@ -63,7 +63,7 @@ def test_every_row_has_one_status_and_they_add_up():
     study.void("eve")
     status = {row.question: row.status for row in study.rows if row.question is not None}
     assert [status[question.id] for question in told] == ["undone", "counted", "counted", "voided", "voided"]
-    assert (status[left.id], status[late.id], status[pending.id]) == ("skipped", "late", "pending")
+    assert (status[left.id], status[late.id], status[pending.id]) == ("lost", "late", "pending")
     assert [row.status for row in study.rows if row.source == "file"] == ["voided"]
     assert study.counts == {**dict.fromkeys(STATUSES, 0), **Counter(row.status for row in study.rows)}
     assert sum(study.counts.values()) == len(study.rows)

@@ -55,14 +55,17 @@ def test_undo_takes_support_back_and_leaves_opposition():
     study.tell(winning, winner="a")
     study.undo(winning)
     np.testing.assert_allclose(study._state.ahead.evidence.ledger.inflow, before, atol=1e-12)
-    losing = study.ask()
+    losing = study.ask(judge="another")  # the first judge bets nothing on this pair any more
     study.tell(losing, winner="b")
     after = study._state.ahead.evidence.ledger.inflow.copy()
     study.undo(losing.id)
     assert np.all(study._state.ahead.evidence.ledger.inflow <= after + 1e-12)
     assert study.verdict.votes == 10
     assert study.rows[losing.id].status == "undone"
-    for again in (losing, 999, study.ask()):
+    with pytest.raises(NothingToAsk, match="prove nothing"):
+        study.ask()
+    assert study.ask(pair=("a", "b")).bet == 0
+    for again in (losing, 999, study.ask(judge="a third")):
         with pytest.raises(UnknownQuestion):
             study.undo(again)
     paper = shortlist.create_study(["a", "b"], k=1, sampling="oracle-tracking")

@@ -32,7 +32,11 @@ from shortlist.study.events import (
     Entry,
     Imported,
     Late,
+    Lost,
     Paused,
+    Reopened,
+    Settled,
+    Shown,
     Skipped,
     TakenOver,
     Told,
@@ -49,7 +53,8 @@ EVENTS = [
     Asked(0, 3, 1, 0.25, "ann", "case 7", 1e9, "me"), Told(0, 1.0), Asked(1, 0, 2, -1.5), Skipped(1, "no idea"),
     Late(1, 0.5), Withdrawn((CountedVote(0, 3, 1, 1.0, 0.25),), "ann"),
     Imported((0, 1), (1, 2), (1.0, 0.5), ("bob", None), "votes.csv"),
-    Paused(True), TakenOver(1, "you"),
+    Paused(True), TakenOver(1, "you"), Asked(2, 0, 1, 0.5, "ann", shown=False), Shown(2, 2e9), Told(2, 0.0, 1.5e9),
+    Reopened(2), Lost(2, "judge left"), Settled(0), Withdrawn((CountedVote(0, 3, 1, 1.0, 0.25, 1.0, "ann"),)),
 ]  # fmt: skip
 THETA = {"a": 2.0, "b": 1.0, "c": 0.0, "d": -1.0}
 OPTIONS = {"k": 2, "delta": 0.05, "seed": 5}
@@ -245,7 +250,7 @@ def test_a_lease_that_runs_out_can_end_a_study(monkeypatch):
     study = create_study(["a", "b"], 1, 0.05)
     for _ in range(4):
         study.tell(study.ask(), winner="a")
-    lost, twin = study.ask(lease=60), None  # with a bet on it
+    lost, twin = study.ask(lease=60, shown=False), None  # with a bet on it
     while twin is None or not twin.verdict.done:
         study.tell(study.ask(), winner="a")
         twin = pickle.loads(pickle.dumps(study))

@@ -64,6 +64,10 @@ def kept(server, name):
     return {(f"{name}.{a.question}", a.outcome, a.judge) for a in history if a.outcome is not None}
 
 
+def number_of(question):
+    return int(question.rpartition(".")[2])
+
+
 def tab_to(page, target):
     """As somebody without a mouse gets there."""
     for _ in range(60):
@@ -145,9 +149,17 @@ def test_undo_skip_and_reload(server, open_page, link, name):
     before = hands.question
     page.keyboard.press("u")
     hands.moved(before)
-    assert {a.question for a in load_study(name, server.storage).rows if a.status in ("undone", "voided")} == {
-        int(first.split(".")[1])
-    }
+    assert hands.question == first  # not settled: the same question is open again
+    assert load_study(name, server.storage).row(number_of(first)).status == "pending"
+    hands.answer(1)
+    hands.sent()
+    load_study(name, server.storage).settle()  # as half a minute does
+    before = hands.question
+    page.keyboard.press("u")
+    hands.moved(before)
+    page.wait_for_selector("#network:not([hidden])")
+    assert "already counted" in page.inner_text("#network")
+    assert load_study(name, server.storage).row(number_of(first)).status == "undone"
     hands.said.clear()
     hands.answer(0)
     hands.sent()
@@ -165,6 +177,22 @@ def test_undo_skip_and_reload(server, open_page, link, name):
     assert hands.ready() == question
     counted = {(q, o) for q, o, _ in kept(server, name)}
     assert counted == {(first, 1.0), *hands.said}  # the one taken back is on record
+
+
+def test_a_pair_is_kept_while_it_is_on_the_screen(server, open_page, link, name):
+    page = open_page()
+    hands = Hands(page, link)
+    question, study = hands.ready(), load_study(name, server.storage)
+    study.show(number_of(question), lease=-1)  # the time is over, and nobody has noticed
+    with page.expect_response("**/show") as renewed:
+        page.clock.fast_forward(200_000)
+    assert renewed.value.ok
+    study.close_due()
+    assert hands.answer(1) == question
+    hands.sent()
+    study.refresh()
+    assert study.row(number_of(question)).status == "answered"
+    assert study.is_shown(number_of(hands.question))
 
 
 def test_keys_do_nothing_while_writing(open_page, link, owner, name):

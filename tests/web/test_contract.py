@@ -13,7 +13,7 @@ from tests.web.server import Owner, Unlimited, owner_key, take
 EXAMPLES = [pytest.param(8, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.sweep)]
 PATHS = {
     "owner": ["--exclude-path-regex", "/api/sessions"],  # who leaves is refused everything else
-    "judge": ["--include-path-regex", "(questions|vote|undo)"],
+    "judge": ["--include-path-regex", "(questions|show|vote|undo)"],
     "leaver": ["--include-path-regex", "/api/sessions"],
 }
 

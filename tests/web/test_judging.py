@@ -15,6 +15,15 @@ def better(question):
     return 1 if question["first"]["title"] < question["second"]["title"] else 0
 
 
+def settle(server, name):
+    """What half a minute does."""
+    load_study(name, server.storage).settle()
+
+
+def number(question):
+    return int(question["id"].rpartition(".")[2])
+
+
 def test_a_study_from_creation_to_certificate(owner, server, name):
     board = owner.create(name, ITEMS, k=2, delta=0.1)
     assert board["state"] == "open"
@@ -27,10 +36,11 @@ def test_a_study_from_creation_to_certificate(owner, server, name):
             if turn["state"] == "open":
                 question = turn["questions"][0]
                 said = vote(judge, question["id"], better(question), 2).json()
-                assert said["status"] == "counted"
+                assert said["status"] == "answered"
                 told[question["id"]] = better(question)
                 hands[judge] = said["next"]
     assert {turn["message"] for turn in hands.values()} == {"The top 2 is proved. Thank you for your answers."}
+    settle(server, name)
     board = owner.look(name)
     assert board["state"] == "done"
     assert sorted(board["verdict"]["top"]) == ["ant", "bee"]
@@ -58,14 +68,19 @@ def test_measured_differences_are_not_judged_here(owner, server, name):
     assert "measured differences" in answer.json()["detail"]
 
 
-def test_the_same_answer_twice_counts_once_and_another_is_refused(owner, name):
+def test_the_same_answer_twice_counts_once_and_another_is_refused(server, owner, name):
     owner.create(name, ITEMS)
     (ann,) = owner.judges(name, "Ann")
     question = take(ann, name)["questions"][0]["id"]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: vote(ann, question, 1), range(8)))
     assert {answer.status_code for answer in answers} == {200}
-    assert {answer.json()["status"] for answer in answers} == {"counted"}
+    assert {answer.json()["status"] for answer in answers} == {"answered"}
+    assert vote(ann, question, 0).status_code == 409
+    board = owner.look(name)
+    assert (board["verdict"]["votes"], board["counts"]["answered"], board["recent"]) == (0, 1, [])
+    settle(server, name)
+    assert vote(ann, question, 1).json()["status"] == "counted"
     assert vote(ann, question, 0).status_code == 409
     assert owner.look(name)["verdict"]["votes"] == 1
 
@@ -97,11 +112,45 @@ def test_nobody_answers_for_another(owner, name):
     assert owner.look(name)["verdict"]["votes"] == 0
 
 
-def test_an_undo_brings_the_pair_back(owner, name):
+def test_an_undo_is_free_until_the_answer_settles(server, owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    question = take(ann, name, 2)["questions"][0]
+    for outcome in (1, 0):
+        vote(ann, question["id"], outcome, 2)
+        for _ in range(2):  # twice is once
+            said = ann.post(f"/api/questions/{question['id']}/undo", json={"hold": 2}).json()
+            assert said["status"] == "reopened"
+            assert said["next"]["questions"][0] == question
+    board = owner.look(name)
+    assert (board["verdict"]["votes"], board["counts"]["undone"], board["counts"]["answered"]) == (0, 0, 0)
+    said = ann.post(f"/api/questions/{question['id']}/vote", json={"skip": "not displayed"}).json()
+    assert said["status"] == "lost"  # it can only be answered or lost
+    assert owner.look(name)["judges"][0]["counts"]["lost"] == 1
+
+
+def test_an_answer_settles_at_the_next_one(server, owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    first, second = take(ann, name, 2)["questions"]
+    vote(ann, first["id"], 1, 2)
+    vote(ann, second["id"], 1, 2)
+    board = owner.look(name)
+    assert (board["counts"]["counted"], board["counts"]["answered"], board["verdict"]["votes"]) == (1, 1, 1)
+    said = ann.post(f"/api/questions/{first['id']}/undo", json={"hold": 2}).json()
+    assert said["status"] == "undone"
+    study = load_study(name, server.storage)
+    again = study.question(number(said["next"]["questions"][0]))
+    assert {again.first, again.second} == {first["first"]["title"], first["second"]["title"]}
+    assert (again.id > number(second), again.bet) == (True, 0.0)
+
+
+def test_an_undo_brings_the_pair_back(server, owner, name):
     owner.create(name, ITEMS)
     (ann,) = owner.judges(name, "Ann")
     question = take(ann, name, 2)["questions"][0]
     vote(ann, question["id"], 1, 2)
+    settle(server, name)
     for _ in range(2):  # twice is once
         said = ann.post(f"/api/questions/{question['id']}/undo", json={"hold": 2}).json()
         again = said["next"]["questions"][0]
@@ -113,11 +162,11 @@ def test_an_undo_brings_the_pair_back(owner, name):
     board = owner.look(name)
     assert (board["verdict"]["votes"], board["counts"]["pending"]) == (0, len(said["next"]["questions"]))
     assert vote(ann, question["id"], 1).status_code == 409
-    assert vote(ann, again["id"], 0).json()["status"] == "counted"
+    assert vote(ann, again["id"], 0).json()["status"] == "answered"
     assert board["judges"][0]["counts"]["undone"] == 1
 
 
-def test_a_skip_is_no_vote_and_can_be_taken_back(owner, name):
+def test_a_skip_is_no_vote_and_can_be_taken_back(server, owner, name):
     owner.create(name, ITEMS)
     (ann,) = owner.judges(name, "Ann")
     question = take(ann, name)["questions"][0]["id"]
@@ -126,7 +175,9 @@ def test_a_skip_is_no_vote_and_can_be_taken_back(owner, name):
         assert said.json()["status"] == "skipped"
     assert vote(ann, question, 1).status_code == 409
     said = ann.post(f"/api/questions/{question}/undo", json={"hold": 1}).json()
-    assert vote(ann, said["next"]["questions"][0]["id"], 1).json()["status"] == "counted"
+    assert said["status"] == "skipped"
+    assert vote(ann, said["next"]["questions"][0]["id"], 1).json()["status"] == "answered"
+    settle(server, name)
     board = owner.look(name)
     assert (board["verdict"]["votes"], board["judges"][0]["counts"]["skipped"]) == (1, 1)
 
@@ -147,7 +198,7 @@ def test_pausing_and_closing(owner, name):
     for state in ("paused", "closed"):
         assert owner.http.put(f"/api/studies/{name}/state", json={"state": state}).json()["state"] == state
         assert take(ann, name, 2)["state"] == state
-    assert vote(ann, question, 1).json()["status"] == "counted"  # pending questions still count
+    assert vote(ann, question, 1).json()["status"] == "answered"  # pending questions still count
     owner.http.put(f"/api/studies/{name}/state", json={"state": "open"})
     assert take(ann, name)["state"] == "open"
 
@@ -163,11 +214,12 @@ def test_the_budget_ends_a_study_and_the_last_questions_are_waited_for(owner, na
     assert last["next"]["message"] == "All planned answers are in. Thank you."
 
 
-def test_a_voided_judge_is_asked_nothing_more(owner, name):
+def test_a_voided_judge_is_asked_nothing_more(server, owner, name):
     owner.create(name, ITEMS)
     ann, bob = owner.judges(name, "Ann", "Bob")
     for judge in (ann, bob):
         vote(judge, take(judge, name)["questions"][0]["id"], 1)
+    load_study(name, server.storage).settle("Bob")  # Ann's answer is not settled
     board = owner.http.post(f"/api/studies/{name}/void", json={"judge": "Ann"}).json()
     assert board["verdict"]["votes"] == 1
     assert [
@@ -225,6 +277,59 @@ def test_late_answers_are_kept_and_do_not_count(server, owner, name):
     assert owner.look(name)["verdict"]["votes"] == 0
     study.refresh()
     assert len([entry for entry in study.entries if type(entry.event).__name__ == "Late"]) == 1
+
+
+def test_a_slow_judge_loses_no_vote_while_the_page_is_visible(server, owner, name):
+    owner.create(name, ITEMS)
+    ann, bob = owner.judges(name, "Ann", "Bob")
+    on_screen, following = take(ann, name, 2)["questions"]
+    study = load_study(name, server.storage)
+    assert (study.is_shown(number(on_screen)), study.is_shown(number(following))) == (True, False)
+    for _ in range(3):
+        study.show(number(on_screen), lease=-1)  # as if the time were over, and nobody has noticed
+        turn = ann.post(f"/api/questions/{on_screen['id']}/show", json={"hold": 2}).json()
+        assert turn["questions"] == [on_screen, following]
+        owner.look(name)  # closes what is due
+    said = ann.post(
+        f"/api/questions/{on_screen['id']}/vote", json={"outcome": 1, "hold": 2, "showing": following["id"]}
+    ).json()
+    assert (said["status"], said["next"]["questions"][0]) == ("answered", following)
+    study.refresh()
+    assert study.is_shown(number(following))
+    assert bob.post(f"/api/questions/{following['id']}/show", json={}).status_code == 403
+    study.show(number(following), lease=-1)  # the page is hidden and says nothing
+    board = owner.look(name)
+    assert (board["counts"]["lost"], board["counts"]["skipped"]) == (1, 0)
+    assert ann.post(f"/api/questions/{following['id']}/show", json={}).status_code == 409
+    assert vote(ann, following["id"], 1).json()["status"] == "late"
+
+
+def test_a_prefetched_question_is_dropped_without_effect(server, owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    on_screen, following = take(ann, name, 2)["questions"]
+    load_study(name, server.storage).settle("Ann")  # she leaves
+    board = owner.look(name)
+    assert (board["counts"]["skipped"], board["counts"]["lost"], board["counts"]["pending"]) == (1, 0, 1)
+    again = take(ann, name, 2)["questions"]
+    assert again[0] == on_screen
+    assert again[1]["id"] != following["id"]
+
+
+def test_a_prefetched_question_whose_pair_was_proved_is_replaced(server, owner, name):
+    owner.create(name, ["ant", "bee", "cat"], delta=0.2)
+    (ann,) = owner.judges(name, "Ann")
+    take(ann, name)
+    study = load_study(name, server.storage)
+    pair = ("ant", "cat")
+    waiting = study.ask(judge="Ann", pair=pair, lease=600, shown=False)
+    for _ in range(40):
+        study.tell(study.ask(judge="Bob", pair=pair), winner="ant")
+    assert not study.verdict.done
+    held = take(ann, name, 2)["questions"]
+    assert waiting.id not in [number(question) for question in held]
+    assert load_study(name, server.storage).row(waiting.id).reason == "no longer needed"
+    assert vote(ann, f"{name}.{waiting.id}", 1).json()["status"] == "late"
 
 
 def test_studies_of_the_command_line_are_there_too(server, owner, name):

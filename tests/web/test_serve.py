@@ -78,14 +78,15 @@ def test_metrics_and_docs(server, owner, name):
     vote(ann, take(ann, name)["questions"][0]["id"], 1)
     text = httpx.get(f"{server.base}/metrics").text
     found, route = numbers(text), 'route="/api/questions/{id}/vote"'
-    assert total(found, "shortlist_votes_total", 'status="counted"') >= 1
+    assert total(found, "shortlist_votes_total", 'status="answered"') >= 1
     requests = total(found, "shortlist_requests_total", route)
     assert total(found, "shortlist_request_seconds_bucket", route, 'le="+Inf"') == requests
     assert total(found, "shortlist_request_seconds_sum", route) > 0
     assert name not in text
     contract = httpx.get(f"{server.base}/openapi.json").json()
     for place in ("/api/studies", "/api/studies/{name}", "/api/studies/{name}/questions", "/api/questions/{id}/vote",
-                  "/api/questions/{id}/undo", "/api/studies/{name}/votes.csv", "/healthz"):  # fmt: skip
+                  "/api/questions/{id}/show", "/api/questions/{id}/undo", "/api/studies/{name}/votes.csv",
+                  "/healthz"):  # fmt: skip
         assert place in contract["paths"]
 
 
@@ -117,13 +118,13 @@ def test_two_workers_on_postgres(postgres_url, tmp_path):
                 taken += 1
                 for question in take(judge, "demo", 2)["questions"][:1]:
                     outcome = 1 if question["first"]["title"] < question["second"]["title"] else 0
-                    assert vote(judge, question["id"], outcome).json()["status"] == "counted"
+                    assert vote(judge, question["id"], outcome).json()["status"] == "answered"
                     told[question["id"]] = outcome
         assert owner.look("demo")["verdict"]["top"] == ["ant"]
         owner.close()
         for _ in range(4):  # whichever worker answers
             found = numbers(httpx.get(f"{server.base}/metrics").text)
-            assert total(found, "shortlist_votes_total", 'status="counted"') == len(told)
+            assert total(found, "shortlist_votes_total", 'status="answered"') == len(told)
             for route, count in (("/api/questions/{id}/vote", len(told)), ("/api/studies/{name}/questions", taken)):
                 assert total(found, "shortlist_requests_total", f'route="{route}"') == count
                 assert total(found, "shortlist_request_seconds_count", f'route="{route}"') == count

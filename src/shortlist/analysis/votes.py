@@ -68,8 +68,10 @@ class VoteCounts(NamedTuple):
     """How many votes and questions have each status, and when the study began and changed last."""
 
     counted: int = 0
+    answered: int = 0  # answered, but the judge may still take it back; not counted yet
     pending: int = 0  # asked and not answered
     skipped: int = 0
+    lost: int = 0  # shown and never answered; counts as a loss for both items
     late: int = 0  # answered after the question had expired; not counted
     undone: int = 0
     voided: int = 0  # votes of a voided judge

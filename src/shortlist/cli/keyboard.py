@@ -31,7 +31,7 @@ except ImportError:  # Windows
 else:
     HAS_KEYS = True
 
-LEASE = 3600.0  # seconds after which an unanswered question is closed
+LEASE = 3600.0  # seconds after which an unanswered question is lost
 MOST = 2000  # characters of a content that are shown
 ESCAPE_TIME = 0.05  # seconds for the rest of a key that sends several bytes
 HELP = "1 or ←  left is better   2 or →  right is better   t  tie   s  skip   u  undo   q  quit"
@@ -114,7 +114,7 @@ class _Session:
                 pass
         except KeyboardInterrupt:
             pass
-        verdict = self._study.refresh()
+        verdict = self._study.settle(self._judge)
         saved = f"{len(self._told):,} answer{'' if len(self._told) == 1 else 's'} saved, thank you."
         rest = str(verdict) if verdict.done else "Run the same command again to continue."
         self._out.print(f"\n{saved} {rest}", soft_wrap=True)
@@ -127,14 +127,17 @@ class _Session:
     def _next(self) -> Question | None:
         if self._left:
             return self._left.pop(0)
-        ids = tuple(self._cases or ())
         try:
-            return self._study.ask(judge=self._judge, lease=LEASE, cases=ids, run=self._lease.id)
+            return self._ask()
         except StudyDone:
             return None
         except NothingToAsk as reason:
-            self._out.print(f"\n{reason}", soft_wrap=True)
+            if not self._study.settle(self._judge).done:  # their last answer may be all that is missing
+                self._out.print(f"\n{reason}", soft_wrap=True)
             return None
+
+    def _ask(self) -> Question:
+        return self._study.ask(judge=self._judge, lease=LEASE, cases=tuple(self._cases or ()), run=self._lease.id)
 
     def _answer(self, question: Question) -> bool:
         """Show a question and do what the next key says; False to quit."""
@@ -145,7 +148,8 @@ class _Session:
             if key == "q":
                 return False
             if key == "u":
-                self._undo()
+                if self._undo(question):
+                    return True
             elif key in SIDES or key in ("t", "s"):
                 self._tell(question, key)
                 return True
@@ -154,30 +158,41 @@ class _Session:
         try:
             if key == "s":
                 self._study.skip(question, "skipped")
-                self._say("  skipped", "dim")
+                is_lost = self._study.row(question.id).status == "lost"
+                self._say("  skipped; after an undo this counts as a loss for both" if is_lost else "  skipped", "dim")
                 return
             said = "tie" if key == "t" else str(getattr(question, SIDES[key]))
             if key == "t":
-                self._study.tell(question, "tie")
+                self._study.tell(question, "tie", settle=False)
             else:
-                self._study.tell(question, winner=said)
+                self._study.tell(question, winner=said, settle=False)
         except (AlreadyAnswered, LateAnswer) as reason:
             self._say(f"  {reason}", "yellow")
             return
         self._told.append(question)
-        self._say(f"  {said}   ({self._study.verdict.votes:,} votes in total)", "green")
+        counts = self._study.counts
+        self._say(f"  {said}   ({counts['counted'] + counts['answered']:,} votes in total)", "green")
 
-    def _undo(self) -> None:
+    def _undo(self, current: Question) -> bool:
+        """Undo the last answer; True if its question comes back on the screen, before the current one."""
         if not self._told:
             self._say("  nothing to undo in this session", "yellow")
-            return
+            return False
         try:
             self._study.undo(self._told[-1])
         except ShortlistError as reason:
             self._say(f"  {reason}", "yellow")
-            return
+            return False
         undone = self._told.pop()
-        self._say(f"  undone: {undone.first} or {undone.second}", "yellow")
+        if not self._study.is_pending(undone.id):
+            self._say(
+                f"  undone: {undone.first} or {undone.second}; the vote still counts against one of them", "yellow"
+            )
+            return False
+        self._study.show(undone, LEASE)
+        self._left[:0] = [undone, current]
+        self._say(f"  undone: {undone.first} or {undone.second}; choose again", "yellow")
+        return True
 
     def _show(self, question: Question) -> None:
         width = max(20, self._out.width // 2 - 1)

@@ -58,7 +58,9 @@ def report(
     if path is not None:
         check_out(path)
     if votes is None:
-        found = analyse_study(load_study(str(name), storage))
+        study = load_study(str(name), storage)
+        study.settle()
+        found = analyse_study(study)
     elif k is None:
         raise BadInput("a vote file does not say how many items to find; give -k")
     else:

@@ -20,7 +20,7 @@ def serve(
     ),
     port: int = typer.Option(8000, min=1, max=65535, help="Port to listen on."),
     workers: int = typer.Option(1, min=1, max=64, help="Number of server processes. More than one needs PostgreSQL."),
-    lease: float = typer.Option(600.0, min=10.0, help="Seconds a judge has for one question."),
+    lease: float = typer.Option(600.0, min=10.0, help="Seconds a question is kept for a judge whose page is closed."),
     address: str | None = typer.Option(None, help="Public URL of the service, for links. Default: http://HOST:PORT."),
     owner_link: bool = typer.Option(False, "--owner-link", help="Print a new sign-in link for the owner, and exit."),
     log_level: str = typer.Option("info", help=f"Log level: {', '.join(LOG_LEVELS)}."),

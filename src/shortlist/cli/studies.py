@@ -102,6 +102,7 @@ def status(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> No
 
 def show_study(study: Study, as_json: bool) -> None:
     """Print the current result of a study."""
+    study.close_due()
     with working("Computing the error bound"):
         verdict = study.examine()
     if as_json:
@@ -133,7 +134,9 @@ def ask(
     name: str = NAME,
     judge: str | None = typer.Option(None, help="Name of the judge who answers. It is stored with the votes."),
     count: int = typer.Option(1, min=1, help="How many questions to get."),
-    lease: float | None = typer.Option(None, help="Close a question that is not answered within this many seconds."),
+    lease: float | None = typer.Option(
+        None, help="A question that is not answered within this many seconds counts as lost by both items."
+    ),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
@@ -223,21 +226,24 @@ def export(
     judges are left out.
     """
     study = load_study(name, storage)
+    study.settle()
     rows, counts = counted(study.rows), study.counts
     if not rows:
         raise BadVotes(f"the study {name!r} has no votes to export")
     first, second, outcome = ([getattr(row, part) for row in rows] for part in ("first", "second", "outcome"))
     write_votes(votes, make_table(first, second, outcome, judge=[row.judge for row in rows]))
     if as_json:
-        left_out = {"undone": counts["undone"], "voided": counts["voided"]}
+        left_out = {"undone": counts["undone"], "voided": counts["voided"], "lost": counts["lost"]}
         return print_json({"votes": len(rows), **left_out, "file": str(votes)})
     say(f"{count_of(len(rows), 'vote')} written to {votes}.", "")
     if counts["undone"]:
         say(f"{count_of(counts['undone'], 'undone vote')} left out.", "")
     if counts["voided"]:
         say(f"{count_of(counts['voided'], 'vote')} of voided judges left out.", "")
-    if counts["undone"] or counts["voided"]:
-        say("A proof from this file is valid only if no vote was withdrawn because of its outcome.", "")
+    if counts["lost"]:
+        say(f"{count_of(counts['lost'], 'lost question')} left out.", "")
+    if counts["undone"] or counts["voided"] or counts["lost"]:
+        say("A proof from this file is valid only if no vote was withdrawn or lost because of its outcome.", "")
 
 
 storage = typer.Typer(

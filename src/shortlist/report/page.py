@@ -36,8 +36,10 @@ OPEN_ITEMS, OPEN_JUDGES = 60, 20  # a longer table is folded
 MOST_PAIRS = 100  # rows of the table of pairs
 STATUSES = {
     "counted": "votes that this report is about",
+    "answered": "answers that the judge may still take back; not counted yet",
     "pending": "questions that were asked and are not answered yet",
     "skipped": "questions that were closed without an answer",
+    "lost": "questions that a judge saw and did not answer in time; a loss for both items",
     "late": "answers that came after their question had expired; not counted",
     "undone": "votes that were withdrawn; not counted",
     "voided": "votes of a voided judge; not counted",
@@ -91,8 +93,8 @@ def _notes(analysis: Analysis) -> list[str]:
     counts, verdict, notes = analysis.counts, analysis.verdict, []
     if analysis.paused:
         notes.append("The study is paused: it hands out no questions.")
-    if counts.pending:
-        notes.append(_pending(counts.pending, analysis.counts_pending))
+    if counts.pending or counts.answered:
+        notes.append(_pending(counts.pending + counts.answered, analysis.counts_pending))
     if counts.voided_judges:
         notes.append(_voided(counts))
     extra = round(analysis.votes.total) - verdict.votes

@@ -27,6 +27,15 @@ class Asked(NamedTuple):
     run: str | None = None  # the run that works on it
     pool: int = 0  # how many cases there were to draw from, used ones too
     drawing: Drawing | None = None  # how the case was drawn
+    shown: bool = True  # False: prefetched, and the judge has not seen it yet
+
+
+class Shown(NamedTuple):
+    """The judge sees the question, or still does: its lease begins again. Other leases of a judge with a name are
+    extended to this one, because the judge is there."""
+
+    question: int
+    lease: float | None = None
 
 
 class TakenOver(NamedTuple):
@@ -37,18 +46,43 @@ class TakenOver(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The answer, from the side of the first item."""
+    """The answer, from the side of the first item. Until it is settled, the judge may take it back."""
 
     question: int
     outcome: float
+    settles: float | None = None  # when it becomes final by itself, in seconds since 1970; None is at once
+
+
+class Settled(NamedTuple):
+    """The answer is final and counts."""
+
+    question: int
+
+
+class Reopened(NamedTuple):
+    """The judge took an answer back before it was settled. The question is pending again, with the same bet, sides and
+    case; from now on it can only be answered or lost."""
+
+    question: int
 
 
 EXPIRED = "lease ran out"
 VOIDED = "judge voided"
+LEFT = "judge left"
+DROPPED = "no longer needed"
 
 
 class Skipped(NamedTuple):
-    """The question was closed without an answer: by the judge, or because its lease expired."""
+    """The question was closed without an answer and without an effect on the evidence: by the judge, or because it was
+    prefetched and never shown."""
+
+    question: int
+    reason: str = ""
+
+
+class Lost(NamedTuple):
+    """The question was closed without an answer and counts as lost by both items for good: its answer might have come,
+    had it been another."""
 
     question: int
     reason: str = ""
@@ -70,10 +104,12 @@ class CountedVote(NamedTuple):
     outcome: float
     bet: float
     weight: float = 1.0
+    judge: str | None = None
 
 
 class Withdrawn(NamedTuple):
-    """Votes that no longer support any item. With a judge: that judge is voided."""
+    """Votes that no longer support any item. With a judge: that judge is voided. Without one: the judges of these votes
+    bet nothing on these pairs from now on."""
 
     votes: tuple[CountedVote, ...]
     judge: str | None = None
@@ -141,12 +177,13 @@ class JudgeSetup(NamedTuple):
 
 
 Event: TypeAlias = (
-    Asked | TakenOver | Told | Skipped | Late | Withdrawn | Imported | Paused | Materials | TextShown | JudgeSetup
-)
+    Asked | Shown | TakenOver | Told | Settled | Reopened | Skipped | Lost | Late | Withdrawn | Imported | Paused
+    | Materials | TextShown | JudgeSetup
+)  # fmt: skip
 KINDS: dict[str, type[Any]] = {
-    "asked": Asked, "taken over": TakenOver, "told": Told, "skipped": Skipped, "late": Late,
-    "withdrawn": Withdrawn, "imported": Imported, "paused": Paused, "materials": Materials, "text shown": TextShown,
-    "judge setup": JudgeSetup,
+    "asked": Asked, "shown": Shown, "taken over": TakenOver, "told": Told, "settled": Settled, "reopened": Reopened,
+    "skipped": Skipped, "lost": Lost, "late": Late, "withdrawn": Withdrawn, "imported": Imported, "paused": Paused,
+    "materials": Materials, "text shown": TextShown, "judge setup": JudgeSetup,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in KINDS.items()}
 

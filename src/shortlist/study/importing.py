@@ -11,11 +11,13 @@ from shortlist.core import loop
 from shortlist.core.imports import place_import
 from shortlist.core.linalg import one_thread
 from shortlist.core.order import looks_sorted
+from shortlist.core.pairs import Flags, pair_number
 from shortlist.core.tally import Block
 from shortlist.core.units import find_units, is_shared
 from shortlist.errors import BadProblem
 from shortlist.study.events import Imported
 from shortlist.study.rows import RowTable
+from shortlist.study.state import StudyState
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,10 @@ class ImportRows:
         return Block(first, second, np.asarray(self.outcome, np.float64), np.ones(len(first)))
 
 
-def make_import(rows: ImportRows, source: str, state: loop.State, table: RowTable, items: Sequence[str]) -> Imported:
-    """The event. A row that was counted before is left out, and a unit that was seen before counts for nothing."""
+def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTable, items: Sequence[str]) -> Imported:
+    """The event. A row that was counted before is left out. A unit that was seen before counts for nothing, and so does
+    a vote on a pair on which its judge bets nothing any more."""
+    state = study.settled
     digests = rows.digests(items)
     new = [place for place, digest in enumerate(digests) if digest not in table.digests]
     repeated, rows = len(digests) - len(new), rows.select(new)
@@ -63,6 +67,8 @@ def make_import(rows: ImportRows, source: str, state: loop.State, table: RowTabl
     units = units.trusting_no_order() if is_sorted else units
     rows, digests = rows.select(order.tolist()), [digests[place] for place in order.tolist()]
     is_new = np.array([unit is None or unit not in table.units for unit in rows.unit], dtype=np.bool_)
+    if study.spent:
+        is_new &= _may_bet(rows, study)
     bets, weights, share = np.empty(0), np.empty(0), np.where(is_new, units.share, 0.0)
     if len(rows.first):
         with one_thread():
@@ -71,6 +77,11 @@ def make_import(rows: ImportRows, source: str, state: loop.State, table: RowTabl
         assert placed.weights is not None
         bets, weights = placed.bets, placed.weights
     return _event(rows, source, (bets.tolist(), weights.tolist(), share.tolist()), digests, repeated, is_sorted)
+
+
+def _may_bet(rows: ImportRows, study: StudyState) -> Flags:
+    n, votes = study.settled.problem.n, zip(rows.first, rows.second, rows.judge, strict=True)
+    return np.array([not study.bets_nothing(judge, pair_number(n, i, j)) for i, j, judge in votes], np.bool_)
 
 
 def _independent(

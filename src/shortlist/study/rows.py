@@ -17,8 +17,12 @@ from shortlist.study.events import (
     Imported,
     JudgeSetup,
     Late,
+    Lost,
     Materials,
     Paused,
+    Reopened,
+    Settled,
+    Shown,
     Skipped,
     TakenOver,
     TextShown,
@@ -26,7 +30,7 @@ from shortlist.study.events import (
     Withdrawn,
 )
 
-Status = Literal["counted", "pending", "skipped", "late", "undone", "voided"]
+Status = Literal["counted", "answered", "pending", "skipped", "lost", "late", "undone", "voided"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
@@ -36,7 +40,7 @@ class Row(NamedTuple):
     question: int | None  # None for an imported vote
     first: str
     second: str
-    outcome: float | None  # None while pending, and if skipped
+    outcome: float | None  # None while pending, and if skipped or lost
     judge: str | None
     case: str | None
     unit: str | None  # votes of one unit are not independent; None: the vote is its own unit
@@ -44,7 +48,7 @@ class Row(NamedTuple):
     asked_at: float | None  # seconds since 1970
     closed_at: float | None
     status: Status
-    reason: str = ""  # of a skip
+    reason: str = ""  # why it was skipped or lost
     source: str = ""  # of an import
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
     weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out
@@ -99,13 +103,22 @@ class RowTable:
         )
 
     def _told(self, event: Told, entry: Entry) -> None:
+        status = "counted" if event.settles is None else "answered"
         self._change(
-            self._place[event.question],
-            outcome=event.outcome, closed_at=entry.at, status="counted", answered=entry.number,
-        )  # fmt: skip
+            self._place[event.question], outcome=event.outcome, closed_at=entry.at, status=status, answered=entry.number
+        )
+
+    def _settled(self, event: Settled, entry: Entry) -> None:
+        self._change(self._place[event.question], status="counted")
+
+    def _reopened(self, event: Reopened, entry: Entry) -> None:
+        self._change(self._place[event.question], outcome=None, closed_at=None, status="pending", answered=-1)
 
     def _skipped(self, event: Skipped, entry: Entry) -> None:
         self._change(self._place[event.question], closed_at=entry.at, status="skipped", reason=event.reason)
+
+    def _lost(self, event: Lost, entry: Entry) -> None:
+        self._change(self._place[event.question], closed_at=entry.at, status="lost", reason=event.reason)
 
     def _late(self, event: Late, entry: Entry) -> None:
         place = self._place[event.question]
@@ -136,7 +149,7 @@ class RowTable:
         self.repeated += event.repeated
         self.is_sorted = self.is_sorted or event.is_sorted
 
-    def _nothing(self, event: TakenOver | Paused | Materials | TextShown | JudgeSetup, entry: Entry) -> None:
+    def _nothing(self, event: Shown | TakenOver | Paused | Materials | TextShown | JudgeSetup, entry: Entry) -> None:
         """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
@@ -152,7 +165,8 @@ class RowTable:
 
 
 FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
-    Asked: RowTable._asked, TakenOver: RowTable._nothing, Told: RowTable._told, Skipped: RowTable._skipped,
+    Asked: RowTable._asked, Shown: RowTable._nothing, TakenOver: RowTable._nothing, Told: RowTable._told,
+    Settled: RowTable._settled, Reopened: RowTable._reopened, Skipped: RowTable._skipped, Lost: RowTable._lost,
     Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
     Materials: RowTable._nothing, TextShown: RowTable._nothing, JudgeSetup: RowTable._nothing,
 }  # fmt: skip
@@ -172,7 +186,7 @@ def as_frame(rows: Sequence[Row]) -> Any:
     return pandas.DataFrame.from_records(rows, columns=Row._fields)
 
 
-class Shown(Protocol):
+class Summary(Protocol):
     """The parts of a study that are shown."""
 
     items: tuple[str, ...]
@@ -185,7 +199,7 @@ class Shown(Protocol):
     def rows(self) -> Sequence[Row]: ...
 
 
-def study_html(study: Shown) -> str:
+def study_html(study: Summary) -> str:
     """The verdict and a table of items: first the answer, then the rest, each best first."""
     verdict, utilities = study.verdict, study.utilities
     votes = Counter(item for row in counted(study.rows) for item in (row.first, row.second))

@@ -4,7 +4,7 @@ the same events has the same state, bit for bit, and would ask the same question
 Answers may come in any order, and how long one takes must not bias the verdict. The `edges` stopping rule takes every
 answer as it comes and counts a pending question as lost by both items. Other stopping rules need the votes in the order
 asked: then `settled` has folded every question up to the oldest pending one, and it alone decides; `ahead` also has the
-answers that came early, and only chooses what to ask next.
+answers that came early, and only chooses what to ask next. An answer that is not settled counts as pending everywhere.
 
 The state also keeps how the error bound fell: one series for the terminal, the page and the report.
 """
@@ -26,16 +26,18 @@ from shortlist.core.tally import Block, Vote, as_block
 from shortlist.errors import NothingToAsk, StudyDone, StudyPaused, VoidJudge
 from shortlist.study.claims import NO_CASES, CasePool, Pools
 from shortlist.study.events import (
-    EXPIRED,
-    VOIDED,
     Asked,
     CountedVote,
     Event,
     Imported,
     JudgeSetup,
     Late,
+    Lost,
     Materials,
     Paused,
+    Reopened,
+    Settled,
+    Shown,
     Skipped,
     TakenOver,
     TextShown,
@@ -63,9 +65,21 @@ START: BoundHistory = (BoundPoint(0, 1.0, None),)
 class Unsettled(NamedTuple):
     """A question that is not settled yet, with its answer if it has one."""
 
-    asked: Asked
+    asked: Asked  # with the run, the lease and `shown` as of now
     outcome: float | None = None
     closed: bool = False
+    settles: float | None = None  # when its answer becomes final, if it is not closed
+    reopened: bool = False  # its answer was taken back once
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it waits for an answer."""
+        return self.outcome is None and not self.closed
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it has an answer that the judge may still take back."""
+        return self.outcome is not None and not self.closed
 
 
 class StudyState(NamedTuple):
@@ -81,6 +95,7 @@ class StudyState(NamedTuple):
     bound_history: BoundHistory = START
     setups: Setups = Setups()
     pools: Pools = Pools()
+    spent: tuple[tuple[str | None, int], ...] = ()  # judges and pairs on which they bet nothing any more
 
     @property
     def any_order(self) -> bool:
@@ -89,22 +104,25 @@ class StudyState(NamedTuple):
     @property
     def pending(self) -> list[Asked]:
         """Questions without an answer, oldest first."""
+        return [question.asked for question in self.unsettled.values() if question.is_pending]
+
+    @property
+    def not_final(self) -> list[Asked]:
+        """Questions that are pending, or whose answer is not settled."""
         return [question.asked for question in self.unsettled.values() if not question.closed]
 
     def is_pending(self, question: int) -> bool:
         found = self.unsettled.get(question)
-        return found is not None and not found.closed
+        return found is not None and found.is_pending
+
+    def bets_nothing(self, judge: str | None, pair: int) -> bool:
+        """Whether votes of this judge on this pair have bet 0, because one that counted was undone. Votes without a
+        judge's name are one judge."""
+        return (judge, pair) in self.spent
 
 
 def empty_state(start: loop.State) -> StudyState:
     return StudyState(start, start, {})
-
-
-def expire(state: StudyState, now: float) -> tuple[StudyState, list[Event]]:
-    """The state without the questions whose lease is over, and the events that close them."""
-    leases = [(asked.question, asked.lease) for asked in state.pending if asked.lease is not None]
-    expired: list[Event] = [Skipped(question, EXPIRED) for question, lease in leases if lease < now]
-    return (apply_all(state, expired) if expired else state), expired
 
 
 def check_open(state: StudyState, judge: str | None, study: str) -> None:
@@ -119,35 +137,46 @@ def check_open(state: StudyState, judge: str | None, study: str) -> None:
 
 def next_question(
     state: StudyState, judge: str | None, avoid: frozenset[int], pair: int | None = None, cases: CasePool = NO_CASES,
-    lease: float | None = None, run: str | None = None,
+    lease: float | None = None, run: str | None = None, shown: bool = True,
 ) -> Asked:  # fmt: skip
     """The question to ask now, about the pair if one is given. Raises NothingToAsk when pending questions use up the
     vote budget, or no case is left."""
-    ahead, problem, pending = state.ahead, state.ahead.problem, state.pending
+    ahead, problem, pending = state.ahead, state.ahead.problem, state.not_final
     if problem.max_votes is not None and len(pending) + round(ahead.evidence.tally.votes) >= problem.max_votes:
         raise NothingToAsk(
             f"all {problem.max_votes} votes of the budget are asked for; answer or skip the pending questions"
         )
     asked = [pair_number(problem.n, question.first, question.second) for question in pending]
     if pair is None:
-        pair = _useful_pair(ahead, [*asked, *state.skipped], avoid, cases)
+        pair = _useful_pair(state, judge, [*asked, *state.skipped], avoid, cases)
     i, j = pair_items(problem.n, pair)
     if draw_number(2, "side", ahead.seed, state.n_asked):
         i, j = j, i
-    question = Asked(state.n_asked, i, j, loop.bet(ahead, i, j), judge, None, lease, run)
+    bet = 0.0 if state.bets_nothing(judge, pair) else loop.bet(ahead, i, j)
+    question = Asked(state.n_asked, i, j, bet, judge, None, lease, run, shown=shown)
     if not cases:
         return question
     case = cases.draw(ahead.seed, state.n_asked, pair)
     return question._replace(case=case, pool=cases.size, drawing=cases.drawing)
 
 
-def _useful_pair(ahead: loop.State, asked: Sequence[int], avoid: frozenset[int], cases: CasePool) -> int:
-    closed = cases.closed_pairs(ahead.problem.n) if cases else frozenset[int]()
+def _useful_pair(
+    state: StudyState, judge: str | None, asked: Sequence[int], avoid: frozenset[int], cases: CasePool
+) -> int:
+    """The pair to ask about: none without a case that is left, and none on which this judge bets nothing, because such
+    a vote proves nothing."""
+    closed = cases.closed_pairs(state.ahead.problem.n) if cases else frozenset[int]()
+    spent = frozenset(pair for who, pair in state.spent if who == judge) if state.spent else frozenset[int]()
     try:
-        return loop.ask(ahead, asked, avoid | closed)
+        return loop.ask(state.ahead, asked, avoid | closed | spent)
     except NothingToAsk:
         if closed:
             raise cases.used_up() from None
+        if spent:
+            raise NothingToAsk(
+                "after an undo, more votes of this judge on this pair prove nothing, and no other pair is left for "
+                "them; ask another judge"
+            ) from None
         raise
 
 
@@ -174,22 +203,46 @@ def _taken_over(event: TakenOver, state: StudyState) -> StudyState:
     return state._replace(unsettled={**state.unsettled, event.question: taken})
 
 
+def _shown(event: Shown, state: StudyState) -> StudyState:
+    judge, unsettled = state.unsettled[event.question].asked.judge, dict(state.unsettled)
+    for number, question in state.unsettled.items():
+        asked = question.asked
+        if number == event.question:
+            unsettled[number] = question._replace(asked=asked._replace(lease=event.lease, shown=True))
+        elif judge is not None and asked.judge == judge and asked.lease is not None:
+            lease = None if event.lease is None else max(asked.lease, event.lease)
+            unsettled[number] = question._replace(asked=asked._replace(lease=lease))
+    return state._replace(unsettled=unsettled)
+
+
 def _told(event: Told, state: StudyState) -> StudyState:
-    return _close(state, Unsettled(state.unsettled[event.question].asked, event.outcome, True))
+    question = state.unsettled[event.question]
+    if event.settles is None:
+        return _close(state, Unsettled(question.asked, event.outcome, True))
+    answered = question._replace(outcome=event.outcome, settles=event.settles)
+    return state._replace(unsettled={**state.unsettled, event.question: answered})
 
 
-def _skipped(event: Skipped, state: StudyState) -> StudyState:
+def _settled(event: Settled, state: StudyState) -> StudyState:
+    question = state.unsettled[event.question]
+    return _close(state, Unsettled(question.asked, question.outcome, True))
+
+
+def _reopened(event: Reopened, state: StudyState) -> StudyState:
+    pending = Unsettled(state.unsettled[event.question].asked, reopened=True)
+    return state._replace(unsettled={**state.unsettled, event.question: pending})
+
+
+def _skipped(event: Skipped | Lost, state: StudyState) -> StudyState:
     asked = state.unsettled[event.question].asked
-    if event.reason == VOIDED and state.any_order:
-        state = _lose(state, asked)
     closed = _close(state, Unsettled(asked, None, True))
     return closed._replace(skipped=(*state.skipped, pair_number(state.ahead.problem.n, asked.first, asked.second)))
 
 
-def _lose(state: StudyState, asked: Asked) -> StudyState:
-    """A question of a voided judge counts as lost for good: its answer might have come, had it been another."""
+def _lost(event: Lost, state: StudyState) -> StudyState:
+    asked = state.unsettled[event.question].asked
     lost = revisions.lose(state.ahead, [Vote(asked.first, asked.second, 0.0, asked.bet)])
-    return state._replace(settled=lost, ahead=lost)
+    return _skipped(event, state._replace(settled=lost, ahead=lost))
 
 
 def _unchanged(event: Late, state: StudyState) -> StudyState:
@@ -199,6 +252,10 @@ def _unchanged(event: Late, state: StudyState) -> StudyState:
 def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
     if event.judge is not None:
         state = state._replace(voided=state.voided | {event.judge})
+    else:
+        n = state.ahead.problem.n
+        spent = ((vote.judge, pair_number(n, vote.first, vote.second)) for vote in event.votes)
+        state = state._replace(spent=tuple(dict.fromkeys((*state.spent, *spent))))
     if not event.votes:
         return state
     pending = pending_votes(state)
@@ -300,7 +357,8 @@ def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
 
 def _look_ahead(state: StudyState) -> StudyState:
     """With the answers that came early, for choosing questions."""
-    votes = [_answer(question) for question in state.unsettled.values() if question.outcome is not None]
+    closed = [question for question in state.unsettled.values() if question.closed]
+    votes = [_answer(question) for question in closed if question.outcome is not None]
     with one_thread() if votes else nullcontext():
         return state._replace(ahead=revisions.look_ahead(state.settled, votes))
 
@@ -310,11 +368,11 @@ def _answer(question: Unsettled) -> Vote:
 
 
 def _vote(counted: CountedVote) -> Vote:
-    return Vote(*counted[1:])
+    return Vote(counted.first, counted.second, counted.outcome, counted.bet, counted.weight)
 
 
 FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {
-    Asked: _asked, TakenOver: _taken_over, Told: _told, Skipped: _skipped, Late: _unchanged,
-    Withdrawn: _withdrawn, Imported: _imported, Paused: _paused, Materials: _materials, TextShown: _text_shown,
-    JudgeSetup: _judge_setup,
+    Asked: _asked, Shown: _shown, TakenOver: _taken_over, Told: _told, Settled: _settled, Reopened: _reopened,
+    Skipped: _skipped, Lost: _lost, Late: _unchanged, Withdrawn: _withdrawn, Imported: _imported, Paused: _paused,
+    Materials: _materials, TextShown: _text_shown, JudgeSetup: _judge_setup,
 }  # fmt: skip

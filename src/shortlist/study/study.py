@@ -33,6 +33,7 @@ from shortlist.errors import (
 from shortlist.study.caveats import find_caveats, import_caveats
 from shortlist.study.claims import NO_CASES, CasePool, CasesClaim, Pools, with_claim
 from shortlist.study.events import (
+    DROPPED,
     EXPIRED,
     VOIDED,
     Asked,
@@ -44,7 +45,8 @@ from shortlist.study.events import (
     Late,
     Materials,
     Paused,
-    Skipped,
+    Reopened,
+    Shown,
     TakenOver,
     TextShown,
     Told,
@@ -53,6 +55,16 @@ from shortlist.study.events import (
 from shortlist.study.importing import ImportRows, make_import
 from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs, number_of_pair
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
+from shortlist.study.settling import (
+    SETTLES_AFTER,
+    all_answers,
+    answers_of,
+    closing,
+    due,
+    leaving,
+    skipping,
+    useless,
+)
 from shortlist.study.setups import Setups
 from shortlist.study.state import (
     BoundHistory,
@@ -61,7 +73,6 @@ from shortlist.study.state import (
     apply_all,
     check_open,
     empty_state,
-    expire,
     next_question,
     pending_votes,
 )
@@ -106,27 +117,30 @@ class Study:
     @overload
     def ask(
         self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
-        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None,
+        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None, shown: bool = True,
     ) -> Question: ...  # fmt: skip
     @overload
     def ask(
         self, count: int, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
-        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None,
+        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None, shown: bool = True,
     ) -> list[Question]: ...  # fmt: skip
     def ask(
         self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
-        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None,
+        lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None, shown: bool = True,
     ) -> Question | list[Question]:  # fmt: skip
         """The next question for a judge. With a count: a list of questions to answer in parallel.
 
         avoid: pairs of items that this judge must not be shown, such as their own work.
         pair: ask about these two items, as after an undo.
-        lease: seconds after which an unanswered question is closed as skipped.
+        lease: seconds after which an unanswered question is closed. It then counts as lost by both items for good,
+            because the judge may be silent for what the answer would have been. See `show`.
         cases: ids of the cases to compare on, or a mapping from each pair to its cases. Each question draws one at
             random, with replacement.
         once: draw only from cases that no earlier question of the study had, whoever was asked about whatever pair.
             Always so if the claim of the study is about cases like these.
         run: the id of the run that works on it, see `take_over`.
+        shown: False prefetches: the judge does not see the question until `show`. If it is never shown, it is
+            dropped when the lease ends, without effect.
 
         Raises StudyDone when there is a verdict, NothingToAsk when pending questions use up the vote budget, and
         CasesUsedUp when no case is left. A list is shorter where the budget or the cases end.
@@ -137,21 +151,22 @@ class Study:
         asked: list[Asked] = []
         with self._sync.transaction():
             now = time.time()
-            state, expired = expire(self._sync.state, now)
-            if not (expired and state.settled.verdict.done):  # else only expired questions delayed the verdict
+            closed = due(self._sync.state, now)
+            state = apply_all(self._sync.state, closed) if closed else self._sync.state
+            if not (closed and state.settled.verdict.done):  # else only what was due delayed the verdict
                 check_open(state, judge, self.name)
                 pool = self._pool(cases, once)
                 until = None if lease is None else now + lease
                 while len(asked) < wanted:
                     try:
-                        event = next_question(state, judge, avoided, chosen, pool, until, run)
+                        event = next_question(state, judge, avoided, chosen, pool, until, run, shown)
                     except NothingToAsk:
                         if not asked:
                             raise
                         break
                     asked.append(event)
                     state = apply(event, state)
-            self._sync.add([*expired, *asked], state)
+            self._sync.add([*closed, *asked], state)
         if not asked:
             raise StudyDone(str(self.verdict.reason))
         questions = [self._question(event) for event in asked]
@@ -170,42 +185,80 @@ class Study:
             self._add(*(TakenOver(asked.question, run) for asked in taken))
         return [self._question(asked) for asked in taken]
 
+    def show(self, question: Question | int, lease: float | None = None) -> None:
+        """The judge sees a pending question now: its lease, in seconds, begins again. Call it when a prefetched
+        question appears on the screen, and from time to time while it stays there. It also extends the judge's other
+        leases."""
+        with self._sync.transaction():
+            asked = self._checked(question)
+            if not self._state.is_pending(asked.id):
+                raise AlreadyAnswered(asked.id)
+            self._add(Shown(asked.id, None if lease is None else time.time() + lease))
+
+    def drop_useless(self, judge: str) -> None:
+        """Drop questions that were prefetched for this judge and not shown, if their pair needs no more votes."""
+        self._close(lambda state: useless(state, judge))
+
     def tell(
-        self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None
-    ) -> Verdict[str]:
+        self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None,
+        settle: bool = True,
+    ) -> Verdict[str]:  # fmt: skip
         """Answer a question: tell(q, winner=q.first), tell(q, "tie"), or tell(q, 0.75) as seen from its first item.
 
         A pending question counts as a loss for both items, so answer or skip every question.
+
+        settle: False lets a person take the answer back with `undo` at no cost, until they answer another question, 30
+            seconds are over, or `settle` is called. Until then the question counts as pending.
         """
         with self._sync.transaction():
             asked = self._checked(question)
             value = outcome_told(outcome, winner, asked.first, asked.second, self.problem.family)
             state = self._sync.state
-            event = Told(asked.id, value) if state.is_pending(asked.id) else self._late(asked.id, value)
-            self._sync.add([event], apply(event, state))
-        if isinstance(event, Late):
+            if not state.is_pending(asked.id):
+                self._add(self._late(asked.id, value))
+            else:
+                told = Told(asked.id, value, None if settle else time.time() + SETTLES_AFTER)
+                self._add(*answers_of(state, asked.judge), told)
+        if not state.is_pending(asked.id):
             raise LateAnswer(asked.id)
         return self.verdict
 
+    def settle(self, judge: str | None = None) -> Verdict[str]:
+        """Make answers final. Without a judge: all of them, as before a final result. With a judge, who has left:
+        theirs; what they took back and did not answer again is lost, and what they were not shown is dropped."""
+        return self._close(all_answers if judge is None else lambda state: leaving(state, judge))
+
+    def close_due(self) -> Verdict[str]:
+        """Read what other processes have added, settle answers older than 30 seconds, and close questions whose lease
+        has ended. `ask` and `undo` do so too."""
+        now = time.time()
+        return self._close(lambda state: due(state, now))
+
     def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
         """Close a question without a vote. Its pair counts as asked. Skip only for reasons that do not depend on what
-        the answer would have been."""
+        the answer would have been. A question whose answer was taken back is lost by both items instead."""
         with self._sync.transaction():
             asked = self._checked(question)
             if not self._state.is_pending(asked.id):
                 raise AlreadyAnswered(asked.id)
-            self._add(Skipped(asked.id, reason))
+            self._add(*answers_of(self._state, asked.judge), skipping(self._state, asked.id, reason))
         return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
-        """Withdraw an answer. Its support is removed and its opposition stays, so an undo after a look at the
-        results cannot help an item. The pair may be asked again. A verdict reached before does not change."""
+        """Take an answer back; the row's status is then "pending" or "undone".
+
+        Before the answer is settled (see `tell`) this is free: the question is pending again, and can only be answered
+        or lost. After that the vote is withdrawn: its support is removed and its opposition stays, so an undo after a
+        look at the results cannot help an item, and later votes of this judge on this pair have bet 0. A verdict
+        reached before does not change."""
         with self._sync.transaction():
+            self._add(*due(self._state, time.time()))
             row = self.row(self._checked(question).id)
-            if row.status != "counted":
+            if row.question is None or row.status not in ("answered", "counted"):
                 raise NothingToUndo(row.question)
             self._check_undo()
-            self._add(Withdrawn((self._counted_vote(row),)))
+            is_free = row.status == "answered"
+            self._add(Reopened(row.question) if is_free else Withdrawn((self._counted_vote(row),)))
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
@@ -213,10 +266,15 @@ class Study:
         questions count as lost by both items, or as skipped where votes count in order. A verdict reached
         before does not change."""
         with self._sync.transaction():
+            answered = answers_of(self._state, judge)
+            if answered:
+                self._check_undo()
+                self._add(*answered)
             rows = [row for row in self._sync.table.of_judge(judge) if row.status == "counted"]
             if rows:
                 self._check_undo()
-            pending = [Skipped(asked.question, VOIDED) for asked in self._state.pending if asked.judge == judge]
+            open_ones = [question for question in self._state.unsettled.values() if question.is_pending]
+            pending = [closing(self._state, found, VOIDED) for found in open_ones if found.asked.judge == judge]
             self._add(Withdrawn(tuple(map(self._counted_vote, rows)), judge), *pending)
         return self.verdict
 
@@ -244,7 +302,7 @@ class Study:
                 raise VoidJudge(voided)
             if self._state.unsettled and not self._state.any_order:
                 raise BadProblem("votes count in the order asked, and questions are pending; answer or skip them first")
-            self._add(make_import(rows, source, self._state.settled, self._sync.table, self.items))
+            self._add(make_import(rows, source, self._state, self._sync.table, self.items))
         return replace(self.verdict, caveats=import_caveats(self._sync.table))
 
     def pause(self, paused: bool = True) -> None:
@@ -353,7 +411,8 @@ class Study:
 
     @property
     def counts(self) -> dict[Status, int]:
-        """How many rows have each status: counted, pending, skipped, late, undone, voided."""
+        """How many rows have each status: counted, answered (and not settled), pending, skipped, lost, late, undone,
+        voided."""
         return self._sync.table.counts
 
     def rows_of(self, judge: str) -> list[Row]:
@@ -393,6 +452,16 @@ class Study:
         """Whether it was asked and is neither answered nor skipped."""
         return self._state.is_pending(number)
 
+    def is_shown(self, number: int) -> bool:
+        """Whether a pending question was shown to its judge; False if it was only prefetched."""
+        found = self._state.unsettled.get(number)
+        return found is not None and found.asked.shown
+
+    def is_reopened(self, number: int) -> bool:
+        """Whether a pending question had an answer that the judge took back."""
+        found = self._state.unsettled.get(number)
+        return found is not None and found.is_pending and found.reopened
+
     def pending_of(self, judge: str | None) -> list[Question]:
         """The judge's pending questions, oldest first."""
         return [self._question(asked) for asked in self._state.pending if asked.judge == judge]
@@ -420,6 +489,14 @@ class Study:
     def _add(self, *events: Event) -> None:
         self._sync.add(events, apply_all(self._state, events))
 
+    def _close(self, found: Callable[[StudyState], list[Event]]) -> Verdict[str]:
+        """Add what is found to be closed, and write only if there is something."""
+        self._sync.refresh()
+        if found(self._state):
+            with self._sync.transaction():
+                self._add(*found(self._state))
+        return self.verdict
+
     def _allowed(self, pair: int) -> int:
         if self.problem.allowed is not None and pair not in self.problem.allowed:
             raise BadProblem("this pair is not among the allowed pairs of the study; ask about another")
@@ -445,7 +522,7 @@ class Study:
     def _late(self, number: int, outcome: float) -> Event:
         """Store an answer that came after the lease expired; refuse a second answer."""
         row = self.row(number)
-        if row.reason != EXPIRED or row.status not in ("skipped", "late"):
+        if row.reason not in (EXPIRED, DROPPED) or row.status not in ("skipped", "lost", "late"):
             raise AlreadyAnswered(number)
         return Late(number, outcome)
 
@@ -463,7 +540,7 @@ class Study:
         assert row.outcome is not None
         assert row.bet is not None
         first, second = self._number[row.first], self._number[row.second]
-        return CountedVote(row.question, first, second, row.outcome, row.bet, row.weight)
+        return CountedVote(row.question, first, second, row.outcome, row.bet, row.weight, row.judge)
 
     def _question(self, asked: Asked) -> Question:
         first, second = self.items[asked.first], self.items[asked.second]

@@ -35,7 +35,7 @@ def state_of(database: Database, opened: OpenStudy) -> str:
 def dashboard(database: Database, opened: OpenStudy) -> dict[str, Any]:
     """The fields of `schemas.Dashboard`."""
     study = opened.study
-    study.refresh()
+    study.close_due()
     verdict, rows, history = study.examine(), study.rows, study.bound_history
     low, high = votes_left_range(verdict, study.problem.delta)
     return {

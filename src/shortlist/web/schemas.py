@@ -35,9 +35,12 @@ class JudgingState(StrEnum):
 class Status(StrEnum):
     """What became of an answer."""
 
+    answered = "answered"  # stored; it counts when it is settled, and until then an undo is free
     counted = "counted"
     skipped = "skipped"
-    undone = "undone"
+    lost = "lost"  # skipped after an undo: it counts as a loss for both items
+    reopened = "reopened"  # undone before it was settled: the same question is open again
+    undone = "undone"  # undone after it was settled: it supports no item any more
     late = "late"  # stored but not counted: the judge's time for this question was over
 
 
@@ -145,6 +148,10 @@ class VoteIn(Strict):
     hold: Annotated[int, Field(ge=0, le=HOLD)] = Field(
         default=0, description="How many questions to have pending after it."
     )
+    showing: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None,
+        description="The id of the question that is on the screen now; else the first of the next ones is.",
+    )
 
 
 class QuestionOut(BaseModel):
@@ -159,7 +166,7 @@ class Turn(BaseModel):
 
     state: JudgingState
     message: str
-    questions: list[QuestionOut]
+    questions: list[QuestionOut] = Field(description="Show the first; its lease has begun. Keep the others for later.")
     answered: int | None = Field(default=None, description="Votes of this judge so far.")
     progress: float | None = Field(description="Roughly how much of the study is done, from 0 to 1.")
 
@@ -199,8 +206,10 @@ class Counts(BaseModel):
     """How many questions and imported votes have each status."""
 
     counted: int
+    answered: int = Field(description="Answered, but not settled: the judge may still undo it at no cost.")
     pending: int = Field(description="Asked, and not answered yet.")
     skipped: int
+    lost: int = Field(description="Shown and not answered in time: a loss for both items.")
     late: int = Field(description="Answered too late: stored, but not counted.")
     undone: int
     voided: int = Field(description="Votes of judges that were voided.")

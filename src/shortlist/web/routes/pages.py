@@ -58,6 +58,7 @@ def judge(request: Request, service: ServiceDep, name: StudyName) -> Response:
         "judge": token.judge,
         "ties": display.ties,
         "instructions": display.instructions,
+        "lease": service.settings.lease,
     }
     made = _page(request, "judge", request.cookies[cookie], **shown)
     made.headers["content-security-policy"] = content_policy(display.image_sites)

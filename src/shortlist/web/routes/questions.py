@@ -1,7 +1,8 @@
-"""A judge's side of a study: take questions, vote, skip, undo. A request that is sent twice takes effect once.
+"""A judge's side of a study: take questions, show, vote, skip, undo. A request that is sent twice takes effect once.
 
 A judge holds a few questions: the one on the screen and the next. Both are pending with this judge, so nobody else gets
-the same work meanwhile. A judge who reloads the page gets the questions they hold, not new ones.
+the same work meanwhile. A judge who reloads the page gets the questions they hold, not new ones. The lease of a
+question begins when it is shown and is renewed while it is; one that needs no vote any more is replaced before that.
 """
 
 import math
@@ -41,10 +42,26 @@ def take(service: ServiceDep, token: StudyJudge, name: StudyName, given: Take) -
     """Get this judge's pending questions, with new ones to make `hold` of them."""
     assert token.judge is not None
     opened = service.studies.open(name)
-    opened.study.refresh()
-    turn = _turn(service, opened, *_held(opened, token.judge, given.hold, service.settings.lease))
-    turn.answered = sum(row.status == "counted" for row in opened.study.rows_of(token.judge))
+    with opened.study.transaction():
+        state, questions = _held(opened, token.judge, given.hold, service.settings.lease)
+    turn = _turn(service, opened, state, questions)
+    turn.answered = sum(row.status in ("counted", "answered") for row in opened.study.rows_of(token.judge))
     return turn
+
+
+@router.post("/questions/{id}/show", responses=problems(409))
+def show(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take) -> Turn:
+    """Say that a question is on the screen: its lease begins again, and the judge's other leases are extended. Repeat
+    it while the judge looks at the question. A question that is answered or closed is refused."""
+    assert token.judge is not None
+    name, number = split_id(id)
+    opened = service.studies.open(name)
+    question = find_question(opened, number, token.judge)
+    with opened.study.transaction():
+        if not opened.study.is_pending(question.id):
+            raise AlreadyAnswered(question.id)
+        state, questions = _held(opened, token.judge, given.hold, service.settings.lease, question.id)
+    return _turn(service, opened, state, questions)
 
 
 @router.post("/questions/{id}/vote", responses=problems(409))
@@ -61,43 +78,71 @@ def vote(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: VoteI
             status = _tell(opened, question, given.outcome)
         else:
             status = _skip(opened, question, given.skip or "")
-        state, questions = _held(opened, token.judge, given.hold, service.settings.lease)
+        showing = _on_screen(opened, token.judge, given.showing)
+        state, questions = _held(opened, token.judge, given.hold, service.settings.lease, showing)
     service.metrics.votes.labels(status.value).inc()
     return VoteOut(id=id, status=status, next=_turn(service, opened, state, questions))
 
 
 @router.post("/questions/{id}/undo", responses=problems(409))
 def undo(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take) -> VoteOut:
-    """Undo an answer and get the same pair again. The vote no longer supports any item; what it counted against an
-    item stays, so an undo can never help an answer."""
+    """Undo an answer and get the same pair again. Until the answer is settled (30 seconds, or the next answer) this is
+    free: the same question is open again, and a skip of it then counts as a loss for both items. After that the vote no
+    longer supports any item; what it counted against an item stays, so an undo can never help an answer, and the pair
+    is asked again with no weight in the proof."""
     assert token.judge is not None
     name, number = split_id(id)
     opened, lease = service.studies.open(name), service.settings.lease
     question = find_question(opened, number, token.judge)
-    status = undo_vote(opened, question)
+    with opened.study.transaction():
+        status = undo_vote(opened, question)
+        again = question.id if status is Status.reopened else _ask_again(opened, question, token.judge, lease)
+        state, questions = _held(opened, token.judge, given.hold, lease, again)
     service.metrics.votes.labels(status.value).inc()
-    again = _ask_again(opened, question, token.judge, lease)
-    state, questions = _held(opened, token.judge, given.hold, lease)
-    questions.sort(key=lambda other: other.id != again)  # the same pair first
     return VoteOut(id=id, status=status, next=_turn(service, opened, state, questions))
 
 
-def _held(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[JudgingState, list[Question]]:
-    """The judge's pending questions, with new ones to make `hold` of them; none if `hold` is 0."""
+def _held(
+    opened: OpenStudy, judge: str, hold: int, lease: float, showing: int | None = None
+) -> tuple[JudgingState, list[Question]]:
+    """The judge's pending questions, with new ones to make `hold` of them; none if `hold` is 0. The one on the screen
+    comes first and its lease begins: `showing`, or the oldest."""
     study = opened.study
+    if showing is not None:
+        study.show(showing, lease)
     if not hold:
         return (JudgingState.done if study.verdict.done else JudgingState.open), []
+    study.drop_useless(judge)
+    state, held = _filled(opened, judge, hold, lease)
+    held.sort(key=lambda question: question.id != showing)
+    if held and held[0].id != showing:
+        study.show(held[0].id, lease)
+    return state, held
+
+
+def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[JudgingState, list[Question]]:
+    study = opened.study
     held = study.pending_of(judge)
     try:
         if len(held) < hold:
-            held += study.ask(hold - len(held), judge=judge, lease=lease, cases=opened.case_ids)
+            held += study.ask(hold - len(held), judge=judge, lease=lease, cases=opened.case_ids, shown=False)
     except StudyDone:
+        study.settle(judge)
         return JudgingState.done, []
     except StudyPaused:
         return JudgingState.paused, []
     except NothingToAsk:
-        return (JudgingState.open, held) if held else (JudgingState.waiting, [])
+        if held:
+            return JudgingState.open, held
+        study.settle(judge)  # there is no other question at which the judge's last answer could settle
+        return (JudgingState.done if study.verdict.done else JudgingState.waiting), []
     return (JudgingState.done, []) if study.verdict.done else (JudgingState.open, held)
+
+
+def _on_screen(opened: OpenStudy, judge: str, id: str | None) -> int | None:
+    """The number of the question that is on the screen, if the judge holds it."""
+    held = (question.id for question in opened.study.pending_of(judge))
+    return next((number for number in held if f"{opened.study.name}.{number}" == id), None)
 
 
 def find_question(opened: OpenStudy, number: int, judge: str | None) -> Question:
@@ -120,14 +165,14 @@ def _tell(opened: OpenStudy, question: Question, outcome: float) -> Status:
     if not study.is_pending(question.id) and study.row(question.id).status == "late":
         return Status.late
     try:
-        study.tell(question.id, outcome)
+        study.tell(question.id, outcome, settle=False)
     except LateAnswer:
         return Status.late
     except AlreadyAnswered:
         row = study.row(question.id)
-        if (row.status, row.outcome) != ("counted", outcome):
+        if row.outcome != outcome or row.status not in ("answered", "counted"):
             raise
-    return Status.counted
+    return Status(study.row(question.id).status)
 
 
 def _skip(opened: OpenStudy, question: Question, reason: str) -> Status:
@@ -135,20 +180,25 @@ def _skip(opened: OpenStudy, question: Question, reason: str) -> Status:
     try:
         opened.study.skip(question.id, reason)
     except AlreadyAnswered:
-        if opened.study.row(question.id).status not in ("skipped", "late"):
+        if opened.study.row(question.id).status not in ("skipped", "lost", "late"):
             raise
-    return Status.skipped
+    return Status.lost if opened.study.row(question.id).status == "lost" else Status.skipped
 
 
 def undo_vote(opened: OpenStudy, question: Question) -> Status:
-    """Undo a vote. A question without a vote that counts stays as it is; a pending one raises UnknownQuestion."""
-    opened.study.refresh()
-    status = opened.study.row(question.id).status
-    if status == "pending":
+    """Undo a vote, free if it is not settled. A question without a vote stays as it is, with its status; a pending one
+    that was not reopened raises UnknownQuestion."""
+    study = opened.study
+    study.close_due()
+    status = study.row(question.id).status
+    if status == "pending" and not study.is_reopened(question.id):
         raise UnknownQuestion(question.id)
-    if status == "counted":
-        opened.study.undo(question.id)
-    return Status.undone
+    if status in ("answered", "counted"):
+        study.undo(question.id)
+    status = study.row(question.id).status
+    if status == "pending":
+        return Status.reopened
+    return Status(status) if status in ("skipped", "lost", "late") else Status.undone
 
 
 def _ask_again(opened: OpenStudy, question: Question, judge: str, lease: float) -> int | None:

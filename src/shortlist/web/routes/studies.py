@@ -87,6 +87,7 @@ def void_vote(service: ServiceDep, token: Owner, id: QuestionId) -> Dashboard:
     """Undo one vote of any judge."""
     name, number = split_id(id)
     opened = service.studies.open(name)
+    opened.study.settle()
     undo_vote(opened, find_question(opened, number, None))
     return _dashboard(service, opened)
 
@@ -99,7 +100,7 @@ def void_vote(service: ServiceDep, token: Owner, id: QuestionId) -> Dashboard:
 def export(service: ServiceDep, token: Owner, name: StudyName) -> Response:
     """Download all votes that count, in the order they were given. Undone and voided votes are left out."""
     study = service.studies.open(name).study
-    study.refresh()
+    study.settle()
     rows = study.votes
     if not rows:
         raise BadVotes(f"the study {name!r} has no votes yet")
@@ -116,7 +117,7 @@ def export(service: ServiceDep, token: Owner, name: StudyName) -> Response:
 def report(service: ServiceDep, token: Owner, name: StudyName) -> Response:
     """Download the report as one HTML file that loads nothing else. Making it takes some seconds."""
     study = service.studies.open(name).study
-    study.refresh()
+    study.settle()
     with _drawing:
         page = make_report(study)
     return Response(page, media_type="text/html", headers={"content-security-policy": POLICY})

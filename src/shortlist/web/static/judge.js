@@ -5,6 +5,7 @@ import { Outbox } from './outbox.js'
 const HOLD = 2 // the pair on the screen and the next
 const SETTLE = 300 // ms in which a second click on the same spot is not meant for the new pair
 const POLL = 3000
+const RENEW = 1000 * Number($('#main').dataset.lease) / 3 // ms after which a pair on the screen is kept for longer
 const study = $('#main').dataset.study
 const mine = `shortlist ${study} ${$('#main').dataset.judge}`
 const outbox = new Outbox(`${mine} outbox`)
@@ -106,10 +107,11 @@ async function deliver() {
   while (outbox.size) {
     const { question, body } = outbox.first
     try {
-      const said = await call('POST', path('questions', question.id, 'vote'), { ...body, hold: HOLD })
+      const said = await call('POST', path('questions', question.id, 'vote'), { ...body, hold: HOLD, showing: shown })
       outbox.shift()
       localStorage.setItem(`${mine} last`, question.id)
       online()
+      if (said.status === 'lost') notice('After an undo, a skipped pair counts as a loss for both.')
       if (said.status === 'late') notice('The time for this question is over. Your answer is stored but does not count.')
       next(said.next)
     } catch (error) {
@@ -178,6 +180,18 @@ async function refill() {
   }
 }
 
+// Keep the pair on the screen while somebody may be looking at it, and let the next one be replaced if it is not needed.
+async function renew() {
+  const about = shown
+  if (!about || document.hidden || sending || outbox.size) return
+  try {
+    const turn = await call('POST', path('questions', about, 'show'), { hold: HOLD })
+    if (shown === about && !sending && !outbox.size) next(turn)
+  } catch (error) {
+    if (error instanceof Refused) refill() // answered in another window, or the time was over
+  }
+}
+
 // --- undo, skip ---
 
 async function undo() {
@@ -197,7 +211,8 @@ async function undo() {
     answered = Math.max(answered - 1, 0)
     shown = null
     next(said.next)
-    say('Undone. Here is the pair again.')
+    if (said.status !== 'undone') say('Undone. Here is the pair again.')
+    else notice('Undone. Your vote was already counted, so it still counts against the other item. Here is the pair again.')
   } catch (error) {
     if (error instanceof Refused) {
       localStorage.removeItem(`${mine} last`)
@@ -251,4 +266,5 @@ $('#skip').addEventListener('click', skip)
 window.addEventListener('online', refill)
 window.addEventListener('pageshow', (event) => event.persisted && refill()) // the back button
 document.addEventListener('visibilitychange', () => !document.hidden && refill())
+setInterval(renew, RENEW)
 refill()
