@@ -19,7 +19,7 @@ LAYERS = [
     ["errors"],
 ]
 CORE_LAYERS = [
-    ["arrays", "imports", "revisions"],
+    ["arrays", "revisions"],
     ["loop"],
     ["sampling"],
     ["stopping", "oracle"],
@@ -27,7 +27,7 @@ CORE_LAYERS = [
     ["betting", "estimate"],
     ["ridge"],
     ["units"],
-    ["order", "outcomes", "tally"],
+    ["outcomes", "tally"],
     ["problem"],
     ["families", "linalg"],
     ["draws", "pairs"],

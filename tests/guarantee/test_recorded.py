@@ -66,12 +66,12 @@ def test_the_same_files_drawn_with_replacement_prove_noise():
 
 def test_honest_recorded_votes_still_prove(commands):  # noqa: F811
     rng = random.Random(1)
-    rows = [(a, b, a if rng.random() < 0.85 else b) for a, b in combinations(ITEMS, 2) for _ in range(40)]
+    rows = [(a, b, a if rng.random() < 0.85 else b) for a, b in combinations(ITEMS, 2) for _ in range(80)]
     rng.shuffle(rows)
     write(commands.folder, rows)
-    found = commands.json("run", "items.txt", "-k", 3, "--delta", DELTA, "--votes", "votes.csv")
+    found = commands.json("run", "items.txt", "-k", 3, "--delta", DELTA, "--votes", "votes.csv", "--workers", 1)
     assert (found["reason"], set(found["top"])) == ("certified", TRUTH)
-    assert "votes like the recorded ones (each of the 1,120 was used at most once)" in found["guarantee"]
+    assert "votes like the recorded ones (each of the 2,240 was used at most once)" in found["guarantee"]
 
 
 STUDIES, CASES = 100, [f"case {number}" for number in range(15)]

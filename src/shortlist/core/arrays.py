@@ -11,7 +11,6 @@ from shortlist.core.betting import Ledger
 from shortlist.core.evidence import Evidence
 from shortlist.core.families import Family, make_family
 from shortlist.core.linalg import one_thread
-from shortlist.core.order import looks_sorted
 from shortlist.core.pairs import Floats, pair_ends
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.plan import make_plan
@@ -21,7 +20,7 @@ from shortlist.core.stopping.edges import certify_votes
 from shortlist.core.stopping.glr import Glr
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, tally_votes
-from shortlist.core.units import Units, find_units, is_shared
+from shortlist.core.units import Units, find_units, is_shared, looks_sorted
 from shortlist.errors import BadProblem, BadVotes
 
 

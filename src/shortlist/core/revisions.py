@@ -1,10 +1,23 @@
-"""Changes of a state other than a new vote: an undo, an abandoned question, answers that arrive early."""
+"""Changes of a state other than a new vote: an undo, an abandoned question, answers that arrive early, an import.
+
+Imported votes are added at once: their bets are made unit by unit, and nothing is proved in between. Half of the stake
+is on accounts that bet on them, a quarter on a fixed grid of bets, which does not depend on their order, and a quarter
+on accounts that ignore them (docs/guarantee.md).
+"""
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from shortlist.core import loop
+from shortlist.core.betting import GRID_SHARE, OWN_SHARE, in_parts
+from shortlist.core.evidence import Evidence
 from shortlist.core.loop import State
-from shortlist.core.tally import Block, Vote, as_block
+from shortlist.core.pairs import Flags, Floats
+from shortlist.core.stopping.chains import grid_level
+from shortlist.core.stopping.edges import grid_evidence, with_weights
+from shortlist.core.tally import Block, Vote, as_block, join_blocks
+from shortlist.core.units import Units
 
 FEW = 4  # rounds of learning from votes out of turn: it is repeated when these are settled
 
@@ -44,3 +57,31 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
     for place in range(min(len(votes), FEW)):
         state = loop.learn(state, 1, 0, place + 1)
     return state
+
+
+def place_import(state: State, votes: Block, units: Units, is_new: Flags) -> Block:
+    """Votes in the order of their units with bets and weights, which are 0 for units that are not new. All bets of a
+    unit are made before its first vote is read, from votes before it."""
+    ledger, size, parts = state.evidence.kept_ledger, len(votes.first), list[Block]()
+    for begin, end in in_parts(size, ledger.votes, units.starts):
+        part = with_weights(ledger, ledger.place_bets(votes.part(begin, end)), units.part(begin, end))
+        ledger = ledger.inform(part)
+        parts.append(part)
+    placed = join_blocks(parts)
+    assert placed.weights is not None
+    weights = np.where(is_new, placed.weights, 0.0)
+    is_over = state.verdict.done or ledger.share == OWN_SHARE  # nothing is bet on imported votes any more
+    return placed._replace(bets=np.zeros(size) if is_over else placed.bets, weights=weights)
+
+
+def add_import(state: State, votes: Block, share: Floats, is_sorted: bool, pending: Block | None = None) -> State:
+    """The state after imported votes with their bets and weights; `share` are their weights in the grid."""
+    if state.verdict.done:
+        return state
+    problem, (tally, mle, _) = state.problem, state.evidence
+    grids = grid_evidence(problem, votes._replace(weights=share))
+    grid = np.concatenate([accounts.wealth.reshape(2, -1) for accounts in grids]).T
+    level = grid_level(problem, problem.delta * GRID_SHARE)
+    ledger = state.evidence.kept_ledger.add_import(votes, grid, level, is_sorted, pending)
+    evidence = Evidence(tally.add_block(problem.family, votes), mle, ledger)
+    return loop.next_round(state, evidence, len(votes.first), pending)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.core import loop
-from shortlist.core.imports import place_import
 from shortlist.core.linalg import one_thread
-from shortlist.core.order import looks_sorted
 from shortlist.core.pairs import Flags, pair_number
+from shortlist.core.revisions import place_import
 from shortlist.core.tally import Block
-from shortlist.core.units import find_units, is_shared
+from shortlist.core.units import find_units, is_shared, looks_sorted
 from shortlist.errors import BadProblem
 from shortlist.study.events import Imported
 from shortlist.study.rows import RowTable

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.core import imports, loop, revisions
+from shortlist.core import loop, revisions
 from shortlist.core.betting import in_parts
 from shortlist.core.draws import draw_number
 from shortlist.core.linalg import one_thread
@@ -272,7 +272,7 @@ def _imported(event: Imported, state: StudyState) -> StudyState:
         return state
     with one_thread():
         if "ledger" in settled.stopping.wants:
-            settled = imports.add_import(settled, votes, np.asarray(event.share), event.is_sorted, pending)
+            settled = revisions.add_import(settled, votes, np.asarray(event.share), event.is_sorted, pending)
         else:
             for begin, end in in_parts(len(event.first), settled.evidence.tally.votes):
                 settled = loop.tell_block(settled, votes.part(begin, end), pending)
