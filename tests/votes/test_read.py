@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shortlist.cli import main
-from shortlist.core import order
+from shortlist.core import units
 from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.errors import BadVotes
 from shortlist.votes.files import BadRow
@@ -152,7 +152,7 @@ def test_the_report_can_be_read_aloud(tmp_path):
 
 
 def looks_sorted(table, family):
-    return order.looks_sorted(family, table.first, table.second, table.outcome)
+    return units.looks_sorted(family, table.first, table.second, table.outcome)
 
 
 def cast(seed, how, votes=400, n=3, ties=0.2):

@@ -270,8 +270,8 @@ def test_late_answers_are_kept_and_do_not_count(server, owner, name):
     owner.create(name, ITEMS)
     (ann,) = owner.judges(name, "Ann")
     study = load_study(name, server.storage)
-    question = study.ask(judge="Ann", lease=0.001)
-    study.ask(judge="Bob")  # finds that the lease ran out
+    question = study.ask(judge="Ann", lease=-1.0)  # over already
+    study.ask(judge="Bob")  # closes it
     for _ in range(2):
         assert vote(ann, f"{name}.{question.id}", 1).json()["status"] == "late"
     assert owner.look(name)["verdict"]["votes"] == 0
