@@ -241,7 +241,8 @@ def arena_hard(path, rng, cases=100, models=3, share=0.5, games=2):
 
 
 def test_sixty_arena_hard_files(tmp_path, monkeypatch, capsys):
-    """A coin per case and model. Counted: files that prove any item in or out."""
+    """A coin per case and model. Counted: files that prove any item in or out. This world is mild: with every row as a
+    unit 5 of 60 do, so it does not show that units are needed; the tests above do."""
     found = 0
     for seed in range(60):
         path = tmp_path / "judgments.jsonl"

@@ -118,3 +118,10 @@ def test_lists(first, second, outcome, judge):
         assert study.votes == []
         return
     assert len(study.votes) == len(first) == study.verdict.votes
+
+
+def test_a_case_that_a_question_was_about_is_a_unit_that_was_seen():
+    study = create_study(["a", "b", "c"], k=1)
+    study.tell(study.ask(cases=["c1"]), 1.0)
+    study.import_votes(["a", "a"], ["b", "b"], [1.0, 1.0], unit=["c1", "c2"])
+    assert [row.weight for row in study.rows if row.question is None] == [0.0, 1.0]

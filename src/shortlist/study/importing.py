@@ -65,7 +65,8 @@ def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTabl
     order, units = find_units(state.problem.n, block.first, block.second, rows.unit)
     units = units.trusting_no_order() if is_sorted else units
     rows, digests = rows.select(order.tolist()), [digests[place] for place in order.tolist()]
-    is_new = np.array([unit is None or unit not in table.units for unit in rows.unit], dtype=np.bool_)
+    seen = table.units | table.used_cases  # a case that a question was about is a unit that was seen
+    is_new = np.array([unit is None or unit not in seen for unit in rows.unit], dtype=np.bool_)
     if study.spent:
         is_new &= _may_bet(rows, study)
     bets, weights, share = np.empty(0), np.empty(0), np.where(is_new, units.share, 0.0)
