@@ -22,7 +22,7 @@ ShortlistError
 ├── NotYours             a question that was given to another judge
 ├── StudyDone
 ├── StudyPaused
-├── NothingToAsk
+├── NothingToAsk         CasesUsedUp, BallotDone, BallotsOpen
 ├── VoidJudge
 ├── JudgeFailed          the run has ended; `study` has every answer so far
 ├── JudgeUnavailable     one call: the judge may answer later
@@ -32,6 +32,7 @@ ShortlistError
 └── GapNotReached
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -155,6 +156,26 @@ class CasesUsedUp(NothingToAsk):
         self.used, self.total = used, total
 
 
+class BallotDone(NothingToAsk):
+    """The judge has had their ballot, and each judge gets one."""
+
+    def __init__(self, judge: str) -> None:
+        super().__init__(
+            f"{judge} has finished their ballot, thank you; each judge gets one ballot in this study, so ask another "
+            "judge"
+        )
+
+
+class BallotsOpen(NothingToAsk):
+    """The ballots that are open may complete the proof, so no new one is opened until they are closed."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"the {'ballot that is' if count == 1 else f'{count:,} ballots that are'} open may complete the proof, so "
+            "no new ballot is opened now; come back when they are answered or their time is over"
+        )
+
+
 class VoidJudge(ShortlistError):
     """A question was requested for a voided judge, or an import has votes of a voided judge."""
 
@@ -214,6 +235,17 @@ class BrokenChain(BadStorage):
         super().__init__(
             f"the record of study {study!r} was changed: event {number:,} is missing, or does not follow the event "
             "before it. Restore a backup; nothing after this point can be trusted"
+        )
+
+
+class ForeignStorage(BadStorage):
+    """A database with the tables of another program."""
+
+    def __init__(self, url: str, tables: Sequence[str]) -> None:
+        super().__init__(
+            f"{url} has tables of another program ({', '.join(tables[:3])}{', ...' if len(tables) > 3 else ''}) and no "
+            "studies. Choose another database. To keep studies beside those tables, run: shortlist storage upgrade "
+            + url
         )
 
 

@@ -85,6 +85,30 @@ def test_run_with_me_as_the_judge_to_the_end(folder):
     assert the_study(folder).verdict.done
 
 
+def test_a_ballot_can_be_left_and_finished(folder, shortlist):
+    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--judges-claim", "public", "--ballot-size", 3)
+    with Terminal(folder, "judge", "fruit", "--as", "ann") as terminal:
+        terminal.wait_for("1 of 3")
+        terminal.press(b"1")
+        terminal.wait_for("2 of 3")
+        terminal.press(b"s")
+        terminal.wait_for("skipped; this counts as a loss for both")
+        terminal.wait_for("3 of 3")
+        terminal.press(b"q")
+        screen, _ = terminal.finish()
+    assert "1 of your pairs is left. Run the same command within an hour" in " ".join(screen.split())
+    with Terminal(folder, "judge", "fruit", "--as", "ann") as terminal:
+        terminal.wait_for("3 of 3")
+        terminal.press(b"2")
+        screen, code = terminal.finish()
+    assert code == 0
+    assert "ann has finished their ballot, thank you" in screen
+    assert [row.status for row in the_study(folder).rows] == ["counted", "lost", "counted"]
+    with Terminal(folder, "judge", "fruit", "--as", "ann") as terminal:
+        screen, _ = terminal.finish()
+    assert "ann has finished their ballot, thank you" in screen
+
+
 def test_without_a_terminal(folder, shortlist):
     shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1)
     assert shortlist.refused("judge", "fruit") == (

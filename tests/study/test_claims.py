@@ -149,7 +149,7 @@ def by_name(first, second, case):
 
 def test_a_guarantee_names_its_claim_and_is_empty_while_nothing_is_proved():
     for claim, words in (
-        ("these", "by the judges' answers, on average over these 30 cases"),
+        ("these", "by this judge's answers, on average over these 30 cases"),
         ("like these", "on average over cases like these (each of the 30 cases was used at most once)"),
     ):
         study = shortlist.create_study(["a", "b"], 1, cases_claim=claim)

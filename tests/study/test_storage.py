@@ -205,6 +205,12 @@ def test_a_snapshot_can_only_hold_records_of_this_package():
         assert decode(_pack(nodes), []) is None
 
 
+def test_a_set_is_written_the_same_however_it_grew():
+    one, other = frozenset({0}) | {8}, frozenset({8}) | {0}
+    assert list(one) != list(other)
+    assert encode(one, []) == encode(other, [])
+
+
 def _pack(nodes):
     import io
 
@@ -484,12 +490,12 @@ def test_a_database_of_another_version_is_refused(url, tmp_path):
     assert upgrade_storage(url) == (HEAD, HEAD)
     engine = connect(url)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+        connection.execute(text("UPDATE shortlist_version SET version_num = '0000'"))
     close_databases()
     with pytest.raises(StorageOutdated, match=r"has schema 0000, and .* run: shortlist storage upgrade"):
         load_study("demo", url)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0009'"))
+        connection.execute(text("UPDATE shortlist_version SET version_num = '0009'"))
     engine.dispose()
     close_databases()
     for use in (lambda: load_study("demo", url), lambda: upgrade_storage(url)):

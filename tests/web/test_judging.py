@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from shortlist import create_study, load_study
 from shortlist.report.page import POLICY
+from shortlist.study.claims import SENTENCES
 from tests.web.server import take, vote
 
 ITEMS = ["ant", "bee", "cat", "dog", "elk"]
@@ -248,7 +249,7 @@ def test_a_blind_study_hides_names_and_judges_never_see_the_ranking(owner, name)
         said = vote(ann, turn["questions"][0]["id"], 1, 2)
         turn = said.json()["next"]
         assert "secret" not in json.dumps(said.json()).replace(name, "")
-        assert set(turn) == {"state", "message", "questions", "answered", "progress"}
+        assert set(turn) == {"state", "message", "questions", "answered", "progress", "ballot"}
     assert ann.get(f"/api/studies/{name}").status_code == 401
 
 
@@ -340,3 +341,42 @@ def test_studies_of_the_command_line_are_there_too(server, owner, name):
     question = take(ann, name)["questions"][0]
     assert {question["first"]["title"], question["second"]["title"]} <= set(ITEMS)
     assert name in {study["name"] for study in owner.http.get("/api/studies").json()["studies"]}
+
+
+def test_a_ballot_from_the_first_pair_to_the_thanks(server, owner, name):
+    board = owner.create(name, ITEMS, k=1, judges_claim="public", ballot_size=4)
+    assert board["settings"]["judges_claim"] == "public"
+    assert board["claims"] == [SENTENCES["public"]]
+    (judge,) = owner.judges(name, "Ann")
+    turn, seen = take(judge, name, 2), []
+    while turn["state"] == "open":
+        assert turn["ballot"] == 4
+        question = turn["questions"][0]
+        seen.append(question["place"])
+        said = vote(judge, question["id"], better(question), 2).json()
+        turn = said["next"]
+    assert seen == [0, 1, 2, 3]
+    assert (turn["state"], turn["message"]) == (
+        "finished",
+        "That was your last pair. Thank you! Each judge is asked once, so you are done.",
+    )
+    assert take(judge, name)["state"] == "finished"
+    assert owner.look(name)["counts"]["counted"] == 4
+
+
+def test_a_skipped_pair_of_a_ballot_is_lost_and_an_hour_is_given(server, owner, name):
+    owner.create(name, ITEMS, k=1, judges_claim="public", ballot_size=3)
+    (judge,) = owner.judges(name, "Ann")
+    first = take(judge, name, 2)["questions"][0]
+    study = load_study(name, server.storage)
+    leases = {asked.lease - study.entries[0].at for asked in study._state.pending}
+    assert all(3590 < seconds < 3700 for seconds in leases)
+    said = judge.post(f"/api/questions/{first['id']}/vote", json={"skip": "cannot judge", "hold": 2}).json()
+    assert said["status"] == "lost"
+    assert said["next"]["questions"][0]["place"] == 1
+    second = said["next"]["questions"][0]
+    vote(judge, second["id"], 1, 2)
+    settle(server, name)
+    undone = judge.post(f"/api/questions/{second['id']}/undo", json={"hold": 2}).json()
+    assert undone["status"] == "undone"
+    assert [question["place"] for question in undone["next"]["questions"]] == [2]  # the pair is not asked again

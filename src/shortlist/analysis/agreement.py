@@ -120,7 +120,7 @@ def _others(all_votes: Tally, mine: Tally) -> Tally:
 
 
 def _with_the_rest(problem: Problem, mine: Votes, others: Tally, theta: Floats) -> tuple[Share, float] | None:
-    """How often the judge prefers the item that the others rate higher, and how often one of the others would."""
+    """How often the judge prefers the item that the others rate higher, and how often their fit predicts it."""
     with one_thread():
         utilities = laplace(problem.family, others, prior_scale(problem), theta).theta
     eta = utilities[mine.first] - utilities[mine.second]

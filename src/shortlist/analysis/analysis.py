@@ -29,7 +29,7 @@ from shortlist.study.study import Study
 from shortlist.votes.table import VoteTable
 
 RUNS, GROWTH, SEED = 5, 0.05, 1
-MOST_ITEMS = 60  # more would make a report wait too long
+MOST_ITEMS = 60  # more would make a report too slow
 LIMIT = 1000  # times the study's votes; a run that needs more is given up
 
 
@@ -96,6 +96,7 @@ class Analysis:
     paused: bool = False
     advice: str | None = None
     bound_history: BoundHistory = ()  # empty for a vote file, and where it would take too long
+    claims: tuple[str, ...] = ()  # what a proof is about, one sentence each
 
     @property
     def is_study(self) -> bool:
@@ -138,7 +139,7 @@ class Analysis:
             "name": self.name, "n": problem.n, "k": problem.k, "delta": problem.delta, "family": problem.family.name,
             "tolerance": problem.tolerance, "max_votes": problem.max_votes, "sampling": self.sampling,
             "stopping": self.stopping.name, "paused": self.paused, "advice": self.advice,
-            "verdict": self.verdict.to_dict(), "vote_counts": self.counts._asdict(),
+            "verdict": self.verdict.to_dict(), "claims": list(self.claims), "vote_counts": self.counts._asdict(),
             "bound_history": [_finite(point._asdict()) for point in self.bound_history],
             **{part: self._part(part) for part in parts},
         }  # fmt: skip
@@ -171,7 +172,7 @@ def analyse_study(study: Study) -> Analysis:
     verdict, (votes, counts) = study.examine(), study_votes(study)
     return Analysis(
         study.name, study.items, study.problem, study.sampling.name, study.stopping, verdict, votes, counts,
-        study.paused, study.advice, _bound_history(study, verdict),
+        study.paused, study.advice, _bound_history(study, verdict), study.claims,
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Do preferences go in circles, and do outsiders beat members of the answer?
 
-Every count comes with what the fit alone would show by chance, so that nobody reads noise as a finding.
+Next to every count is the number to expect by chance under the fit, so that noise is not mistaken for a finding.
 
-How sure the direct votes of a pair are about its better item is an e-value for "i is better than j": the likelihood
+The evidence of the direct votes of a pair is an e-value for "i is better than j": the likelihood
 ratio of a win probability spread evenly over (1/2, 1), against 1/2.
 
     E = 2 * 2^N * integral from 1/2 to 1 of p^wins (1 - p)^losses dp
@@ -21,7 +21,7 @@ from shortlist.analysis.votes import Votes
 from shortlist.core.families import Family
 from shortlist.core.pairs import Flags, Floats
 
-ERROR = 0.05  # of calling anything significant, over all triples or pairs together
+ERROR = 0.05  # level of significance, over all triples or pairs together
 SHOWN = 5
 
 

@@ -1,6 +1,6 @@
 """Published procedures with a stopping rule of their own: what `simulate` compares the sampling rules with.
 
-One file per procedure: a function of win probabilities, k, delta, a Generator and a budget. Their loops are compiled by
+Each procedure is a function of win probabilities, k, delta, a Generator and a budget. Their loops are compiled by
 numba, which comes with the extra `bench`; so they are loaded when the first one is played.
 """
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 BASELINES = {  # name: module and function
     "seeks": ("seeks", "seeks"),
     "seeks-v2": ("seeks", "seeks_v2"),
-    "active-ranking": ("active_ranking", "active_ranking"),
-    "active-ranking-tight": ("active_ranking", "active_ranking_tight"),
-    "borda-lucb": ("borda_lucb", "borda_lucb"),
+    "active-ranking": ("borda", "active_ranking"),
+    "active-ranking-tight": ("borda", "active_ranking_tight"),
+    "borda-lucb": ("borda", "borda_lucb"),
 }
 MAX_DELTA = 0.5  # of SEEKS
 MAX_SHARE = 0.1  # of delta per item, for Borda scores; from about 0.23 on, the radius after one vote is not a number

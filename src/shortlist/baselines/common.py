@@ -15,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class Result(NamedTuple):
-    """How a run ended. `certified` is False when the budget ran out; `top` is then the best answer so far."""
+    """The result of a run. `certified` is False when the budget ran out; `top` is then the best answer so far."""
 
     top: tuple[int, ...]
     comparisons: int
@@ -23,12 +23,12 @@ class Result(NamedTuple):
 
 
 def budget(max_votes: int | None) -> int:
-    """A number to count against; None is as good as endless."""
+    """The budget as a number; None means practically unlimited."""
     return ENDLESS if max_votes is None else min(max_votes, ENDLESS)
 
 
 def compiled(function: Function) -> Function:
-    """The same function in machine code, compiled on its first call and kept on disk after.
+    """The same function in machine code, compiled on its first call and cached on disk.
 
     The copy on disk is renewed when the function's own file changes, so compiled code calls only compiled code of the
     same file.

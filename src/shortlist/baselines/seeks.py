@@ -5,7 +5,7 @@ i is better than j and j better than l) and the stochastic triangle inequality (
 |p_jl - 1/2|). Bradley-Terry has both. A tie at the cutoff is never decided.
 
 Round t compares every open item with a pivot v near the k-th best, found by selections that are good up to 2^-t / 3.
-Two slips are put right, as the proof wants it: eps_t contains eps (left out in print), and rounds continue until k
+Two errors are corrected, in line with the proof: eps_t contains eps (left out in print), and rounds continue until k
 items in all are chosen (the released code compares with the number still missing, and is often wrong).
 """
 
@@ -28,7 +28,7 @@ def distribute(
     """DI: is p above 1/2 + s_up, below 1/2 - s_down, or between? With the comparisons made, at most `most`.
 
     With probability 1 - delta a p beyond either line by eps is UP or DOWN, and none on the other side is; a p between
-    the lines is MID with probability 1 - 1.5 delta (Lemma 3 prints 1 - delta; nothing rests on it).
+    the lines is MID with probability 1 - 1.5 delta (Lemma 3 states 1 - delta; nothing depends on it).
     """
     t_max = math.ceil(2 / eps**2 * math.log(4 / delta))
     won = 0
@@ -146,7 +146,7 @@ def _seeks(
             dropped += down
     except OutOfBudget:
         certified = False
-    top = (chosen + unsure + dropped)[:k]  # an error can leave too many or too few
+    top = (chosen + unsure + dropped)[:k]  # after an error there may be too many or too few
     return Result(tuple(sorted(top)), counter.comparisons, certified)
 
 

@@ -50,8 +50,7 @@ from shortlist.simulation.run import Simulation
 from shortlist.simulation.worlds import INSTANCES, Recorded, make_instance
 from shortlist.votes.formats import read_map
 from shortlist.votes.read import inspect_votes
-from shortlist.votes.table import VoteTable
-from shortlist.votes.units import ROW, report_units
+from shortlist.votes.table import ROW, VoteTable, report_units
 
 LEVELS = (0.1, 0.05, 0.01, 1e-3, 1e-6)  # of delta, for the lower bounds
 FEW = 8  # pairs to ask next that are shown

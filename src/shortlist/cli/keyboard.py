@@ -21,6 +21,7 @@ from shortlist.judges.cases import case_of
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.setup import set_up_materials
 from shortlist.study.questions import Question
+from shortlist.study.settling import BALLOT_LEASE
 from shortlist.study.study import Study
 
 try:
@@ -31,7 +32,7 @@ except ImportError:  # Windows
 else:
     HAS_KEYS = True
 
-LEASE = 3600.0  # seconds after which an unanswered question is lost
+LEASE = BALLOT_LEASE  # seconds after which an unanswered question is lost
 MOST = 2000  # characters of a content that are shown
 ESCAPE_TIME = 0.05  # seconds for the rest of a key that sends several bytes
 HELP = "1 or ←  left is better   2 or →  right is better   t  tie   s  skip   u  undo   q  quit"
@@ -105,7 +106,8 @@ class _Session:
         self._cases = None if cases is None else {case.id: case for case in cases}
         self._terminal, self._out = terminal, Console(highlight=False, markup=False)
         self._told: list[Question] = []
-        self._left = lease.take_over(judge)
+        self._has_ballot = study.judges_claim == "public"
+        self._left = [] if self._has_ballot else lease.take_over(judge)
 
     def run(self) -> None:
         self._say(HELP, "dim")
@@ -114,12 +116,20 @@ class _Session:
                 pass
         except KeyboardInterrupt:
             pass
-        verdict = self._study.settle(self._judge)
+        left = len(self._study.pending_of(self._judge)) if self._has_ballot else 0
+        verdict = self._study.verdict if left else self._study.settle(self._judge)
         saved = f"{len(self._told):,} answer{'' if len(self._told) == 1 else 's'} saved, thank you."
-        rest = str(verdict) if verdict.done else "Run the same command again to continue."
-        self._out.print(f"\n{saved} {rest}", soft_wrap=True)
+        self._out.print(f"\n{saved} {str(verdict) if verdict.done else self._what_is_left(left)}", soft_wrap=True)
         for caveat in verdict.caveats:
             self._out.print(f"  Caveat: {caveat}", soft_wrap=True)
+
+    def _what_is_left(self, left: int) -> str:
+        if not self._has_ballot:
+            return "Run the same command again to continue."
+        if not left:
+            return "There is nothing more to do for you."
+        pairs = "1 of your pairs is" if left == 1 else f"{left} of your pairs are"
+        return f"{pairs} left. Run the same command within an hour to answer, or it counts as lost."
 
     def _say(self, text: str, style: str) -> None:
         self._out.print(Text(text, style=style))
@@ -159,7 +169,7 @@ class _Session:
             if key == "s":
                 self._study.skip(question, "skipped")
                 is_lost = self._study.row(question.id).status == "lost"
-                self._say("  skipped; after an undo this counts as a loss for both" if is_lost else "  skipped", "dim")
+                self._say("  skipped; this counts as a loss for both" if is_lost else "  skipped", "dim")
                 return
             said = "tie" if key == "t" else str(getattr(question, SIDES[key]))
             if key == "t":
@@ -200,7 +210,8 @@ class _Session:
         panels = [Panel(self._body(item), title=Text(key), width=width, padding=(0, 1)) for item, key in sides]
         case = case_of(question, self._study.seed, self._cases)
         head = [] if case is None else [Panel(Text(_short(case.text)), title=Text("case"), padding=(0, 1))]
-        self._out.print(Group(Text(""), *head, Columns(panels, padding=(0, 0), expand=False)))
+        place = "" if question.place is None else f"{question.place + 1} of {len(self._study.rows_of(self._judge))}"
+        self._out.print(Group(Text(place, style="dim"), *head, Columns(panels, padding=(0, 0), expand=False)))
 
     def _body(self, item: str) -> Text:
         content = self._contents.get(item)

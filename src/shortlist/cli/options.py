@@ -18,7 +18,7 @@ from shortlist.core.sampling import SAMPLING_RULES
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadVotes
-from shortlist.study.claims import CasesClaim
+from shortlist.study.claims import SENTENCES, CasesClaim
 from shortlist.votes.formats import read_map
 from shortlist.votes.read import read_votes
 from shortlist.votes.table import VoteTable
@@ -85,6 +85,24 @@ CASES_CLAIM = typer.Option(
     help="With cases, prove a result about these cases, or about cases like these. For like-these each case serves one "
     "question, and the study ends when all cases are used.",
 )
+
+
+class JudgesClaim(StrEnum):
+    """What a proof is about if judges differ."""
+
+    each = "each"
+    public = "public"
+
+
+JUDGES_CLAIM = typer.Option(
+    JudgesClaim.each,
+    help=f"What a proof is about. each: {SENTENCES['each']} public: {SENTENCES['public']} The second needs many more "
+    "judges, often 100 or more.",
+)
+BALLOT_SIZE = typer.Option(
+    10, min=1, help="With --judges-claim public: how many pairs a judge is asked about at most.",
+    rich_help_panel=ADVANCED,
+)  # fmt: skip
 VOTES = typer.Argument(
     ...,
     metavar="VOTES",

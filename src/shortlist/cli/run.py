@@ -3,11 +3,18 @@
 import re
 import shlex
 import sys
+import time
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from types import TracebackType
 from typing import NoReturn
 
 import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from shortlist.cli.judge_options import (
     AS_NEW_JUDGE,
@@ -29,12 +36,15 @@ from shortlist.cli.judge_options import (
 from shortlist.cli.keyboard import judge_in_terminal
 from shortlist.cli.options import (
     ADVANCED,
+    BALLOT_SIZE,
     CASES,
     CASES_CLAIM,
     DELTA,
     FAMILY,
+    FAR,
     ITEMS,
     JSON,
+    JUDGES_CLAIM,
     MAX_VOTES,
     SAMPLING,
     SIGMA,
@@ -42,15 +52,16 @@ from shortlist.cli.options import (
     STORAGE,
     TOLERANCE,
     Claim,
+    JudgesClaim,
     K,
     console,
     count_of,
     print_json,
     say,
 )
-from shortlist.cli.progress import RunDisplay, calls_made
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import make_family
+from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadCases, BadJudge, JudgeFailed
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import listed_cases, run_study
@@ -104,6 +115,8 @@ def run(
     as_new_judge: bool = AS_NEW_JUDGE,
     cases: Path | None = CASES,
     cases_claim: Claim = CASES_CLAIM,
+    judges_claim: JudgesClaim = JUDGES_CLAIM,
+    ballot_size: int = BALLOT_SIZE,
     order: Order = ORDER,
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
@@ -136,7 +149,8 @@ def run(
         study = create_study(
             listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
             tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family, sigma=sigma,
-            allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words, seed=seed,
+            allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words,
+            judges_claim=judges_claim.value, ballot_size=ballot_size, seed=seed,
         )  # fmt: skip
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, known)
@@ -168,7 +182,7 @@ def _name(items: Path) -> str:
     return re.sub(r"[^\w .-]", "-", items.resolve().stem).lstrip(" .-")[:100] or "study"
 
 
-def _warn_of_others(study: Study, judge: str, display: RunDisplay) -> None:
+def _warn_of_others(study: Study, judge: str, display: "RunDisplay") -> None:
     others = sorted({str(question.judge) for question in study.pending if question.judge != judge})
     if others:
         display.warn(
@@ -187,7 +201,7 @@ def _show(study: Study, found: StudyRun, as_json: bool) -> None:
     share = found.stats.first_share
     if as_json:
         rates = {"first_share": share, "flip_rate": found.stats.flip_rate}
-        ending = {"warnings": found.warnings, "used_up": found.used_up}
+        ending = {"warnings": found.warnings, "used_up": found.used_up, "claims": study.claims}
         own = {"name": study.name, "costs": vars(found.costs), **rates, **ending, "utilities": study.utilities}
         return print_json({**study.examine().to_dict(), **own})
     show_study(study, False)
@@ -214,3 +228,79 @@ def judge(
     contents = None if items is None else read_items(items).contents
     known = None if cases is None else read_cases(cases)
     judge_in_terminal(study, judge, contents, known, shows_texts=items is not None)
+
+
+PERIOD = 2.0  # seconds between updates of the error bound
+SHARE = 0.1  # of the time that may go into computing it
+MANY = 12  # names in a line
+
+
+class RunDisplay:
+    """`with RunDisplay(study, title) as display`; give `display.show` to the run as its progress."""
+
+    def __init__(self, study: Study, title: str) -> None:
+        self._study, self._title = study, title
+        self._console = Console(stderr=True, highlight=False, markup=False)
+        self._live = Live(self._lines(None), console=self._console, transient=True, refresh_per_second=4)
+        self._verdict, self._next_update = study.verdict, 0.0
+        self._began, self._first = time.monotonic(), study.verdict.votes
+
+    def __enter__(self) -> "RunDisplay":
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._live.stop()
+
+    def show(self, so_far: StudyRun) -> None:
+        """Called after every vote."""
+        if self._live.is_started:
+            self._live.update(self._lines(so_far))
+
+    def warn(self, text: str) -> None:
+        """Print a line that stays."""
+        self._console.print(f"note: {text}", soft_wrap=True)
+
+    def _examined(self, now: float) -> Verdict[str]:
+        """The verdict in full, which can take seconds: not too often."""
+        if now >= self._next_update:
+            self._verdict = self._study.examine()
+            took = time.monotonic() - now
+            self._next_update = now + took + max(PERIOD, took / SHARE)
+        return self._verdict
+
+    def _lines(self, so_far: StudyRun | None) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim")
+        table.add_column(overflow="fold")
+        table.add_row(Text("study"), Text(self._title))
+        if so_far is None:
+            return table
+        now = time.monotonic()
+        known, votes = self._examined(now), so_far.verdict.votes
+        speed = (votes - self._first) / max(now - self._began, 0.1)
+        table.add_row("votes", f"{votes:,}{_left(so_far.verdict.votes_left)}, {speed:,.1f} per second")
+        table.add_row("error bound", f"{known.error_bound:.2g}" if known.error_bound < 1 else "none yet")
+        table.add_row("proved in", Text(_listed(known.certainly_in)))
+        table.add_row("proved out", Text(_listed(known.certainly_out)))
+        table.add_row("undecided", Text(_listed(known.undecided)))
+        table.add_row("calls", calls_made(so_far))
+        return table
+
+
+def calls_made(run: StudyRun) -> str:
+    """What the run cost, in words."""
+    costs = run.costs
+    tokens = costs.prompt_tokens + costs.completion_tokens
+    parts = f"{costs.calls:,} made, {costs.saved:,} saved, {costs.retries:,} retries, {costs.skips:,} skipped"
+    return parts + (f", {tokens:,} tokens" if tokens else "")
+
+
+def _left(votes: float | None) -> str:
+    return f", about {votes:,.0f} to go" if votes is not None and votes < FAR else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return f"{len(names)}: {', '.join(names[:MANY])}{more}" if names else "-"

@@ -1,4 +1,4 @@
-"""Commands on a stored study: create, status, ask, tell, import, export; and on a storage: list, upgrade."""
+"""Commands on a stored study: create, status, ask, tell, import, export."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,11 +9,13 @@ import typer
 
 from shortlist.cli.options import (
     ADVANCED,
+    BALLOT_SIZE,
     CASES_CLAIM,
     DELTA,
     FAMILY,
     ITEMS,
     JSON,
+    JUDGES_CLAIM,
     MAP,
     MAX_VOTES,
     SAMPLING,
@@ -25,6 +27,7 @@ from shortlist.cli.options import (
     UNIT,
     VOTES,
     Claim,
+    JudgesClaim,
     K,
     console,
     count_of,
@@ -37,9 +40,9 @@ from shortlist.cli.options import (
 )
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
-from shortlist.study.create import create_study, load_study, open_storage
+from shortlist.study.create import create_study, load_study
 from shortlist.study.rows import counted
-from shortlist.study.sql import upgrade_storage
+from shortlist.study.settling import BALLOT_LEASE
 from shortlist.study.study import Study
 from shortlist.votes.items import read_items
 from shortlist.votes.table import make_table
@@ -56,6 +59,8 @@ def create(
     tolerance: float = TOLERANCE,
     max_votes: int | None = MAX_VOTES,
     cases_claim: Claim = CASES_CLAIM,
+    judges_claim: JudgesClaim = JUDGES_CLAIM,
+    ballot_size: int = BALLOT_SIZE,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
     family: str = FAMILY,
@@ -73,7 +78,8 @@ def create(
     with plain_name_errors():
         study = create_study(
             read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
-            sampling=sampling, stopping=stopping, family=family, sigma=sigma, cases_claim=cases_claim.words, seed=seed,
+            sampling=sampling, stopping=stopping, family=family, sigma=sigma, cases_claim=cases_claim.words,
+            judges_claim=judges_claim.value, ballot_size=ballot_size, seed=seed,
         )  # fmt: skip
     show_study(study, as_json)
 
@@ -107,9 +113,11 @@ def show_study(study: Study, as_json: bool) -> None:
         verdict = study.examine()
     if as_json:
         state = {"name": study.name, "paused": study.paused, "counts": study.counts, "advice": study.advice,
-                 "head": study.head._asdict()}  # fmt: skip
+                 "head": study.head._asdict(), "claims": study.claims}  # fmt: skip
         return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
     print_verdict(verdict)
+    for claim in study.claims:
+        say(claim)
     say(f"Votes and questions: {_counted(study)}.")
     say(f"Record: {count_of(study.head.events, 'event')}, hash {study.head.hash}.")
     if study.paused:
@@ -135,7 +143,9 @@ def ask(
     judge: str | None = typer.Option(None, help="Name of the judge who answers. It is stored with the votes."),
     count: int = typer.Option(1, min=1, help="How many questions to get."),
     lease: float | None = typer.Option(
-        None, help="A question that is not answered within this many seconds counts as lost by both items."
+        None,
+        help="A question that is not answered within this many seconds counts as lost by both items. Default: no "
+        "limit, and one hour for a ballot.",
     ),
     storage: str = STORAGE,
     as_json: bool = JSON,
@@ -143,9 +153,12 @@ def ask(
     """Get the next questions to put to a judge.
 
     Answer each one with `shortlist tell`, or close it with the answer `skip`. A pending question counts as a loss for
-    both items until it is answered.
+    both items until it is answered. In a study about the public these are the next questions of the judge's ballot.
     """
-    questions = load_study(name, storage).ask(count, judge=judge, lease=lease)
+    study = load_study(name, storage)
+    if lease is None and study.judges_claim == "public":
+        lease = BALLOT_LEASE
+    questions = study.ask(count, judge=judge, lease=lease)
     if as_json:
         return print_json({"questions": [{"id": q.id, "first": q.first, "second": q.second} for q in questions]})
     for question in questions:
@@ -202,7 +215,8 @@ def import_votes(
     """Add votes from a file to a study.
 
     The guarantee needs all votes on each pair, in the order in which they were cast: do not select them by outcome, and
-    do not sort them. Rows that were imported before are left out, so a file that has grown can be imported again.
+    do not sort them. Rows that were imported before are left out, so a file that has grown can be imported again. For a
+    second file of new votes, name a column that tells its rows from earlier ones: --map id=COLUMN.
     """
     study = load_study(name, storage)
     table = load_single_votes(votes, study.problem.family, columns, skip_bad, "a study", unit)
@@ -244,27 +258,3 @@ def export(
         say(f"{count_of(counts['lost'], 'lost question')} left out.", "")
     if counts["undone"] or counts["voided"] or counts["lost"]:
         say("A proof from this file is valid only if no vote was withdrawn or lost because of its outcome.", "")
-
-
-storage = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="List the studies of a storage, or upgrade its tables."
-)
-
-
-@storage.command("list")
-def list_studies(storage: str = STORAGE, as_json: bool = JSON) -> None:
-    """List the studies of a storage."""
-    names = open_storage(storage, create=False).names()
-    print_json({"studies": names}) if as_json else console().print("\n".join(names) or "no studies yet")
-
-
-@storage.command()
-def upgrade(
-    url: str = typer.Argument(..., metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE."),
-    as_json: bool = JSON,
-) -> None:
-    """Upgrade the tables of a database to this version of shortlist."""
-    before, after = upgrade_storage(url)
-    if as_json:
-        return print_json({"before": before, "after": after})
-    console().print(f"schema {before or 'none'} -> {after}")

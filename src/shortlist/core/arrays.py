@@ -34,7 +34,7 @@ def fit(
     bound: float = 10.0,
     sigma: float = 1.0,
 ) -> Floats:
-    """The maximum-likelihood utilities on {sum zero, |theta| <= bound}; an item that never lost sits on the bound.
+    """The maximum-likelihood utilities on {sum zero, |theta| <= bound}; an item that never lost is at the bound.
 
     A row of weight w counts as w votes with that mean outcome. `sigma` is the noise of the Gaussian family.
     """
@@ -115,7 +115,7 @@ def ask_next(
     tolerance: float = 0.0,
     unit: Sequence[Hashable] | None = None,
 ) -> list[tuple[int, int, float]]:
-    """The pairs that would complete a proof most cheaply and about how many votes each needs, the most first."""
+    """The pairs that complete a proof with the fewest votes, and about how many votes each needs, largest first."""
     model = make_family(family, sigma)
     size = tally_votes(model, first, second, outcome, weight, n).n
     problem = Problem(size, k, delta, model, tolerance=tolerance)
@@ -133,7 +133,7 @@ def certify_edges(
     weight: ArrayLike | None,
     unit: Sequence[Hashable] | None = None,
 ) -> tuple[Verdict[int], Ledger]:
-    """The verdict of `edges` on checked votes, with about how many more it would take; and the ledger behind it."""
+    """The verdict of `edges` on checked votes, with an estimate of how many more it needs, and its ledger."""
     ends = np.asarray(first, np.int64), np.asarray(second, np.int64)
     y, w = np.asarray(outcome, np.float64), np.ones(len(ends[0])) if weight is None else np.asarray(weight, np.float64)
     counted = bool(np.any(w != 1))
@@ -168,7 +168,7 @@ def _certify_units(
     weight: ArrayLike | None,
     unit: Sequence[Hashable],
 ) -> Verdict[int]:
-    """The verdict of `glr` if all votes of a unit together weigh at most as one."""
+    """The verdict of `glr` where all votes of a unit together have at most the weight of one vote."""
     if stopping != "glr":
         raise BadProblem(
             f"stopping rule {stopping} takes every vote as independent; use edges or glr for votes that share a unit, "

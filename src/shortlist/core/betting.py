@@ -42,20 +42,24 @@ class Accounts(NamedTuple):
 
 class Imports(NamedTuple):
     """Sums over imported votes by pair, seen from the pair's lower item: what their bets won, as columns of the table,
-    and the log wealth of the grid: ahead, behind, and the same with a tolerance if there is one."""
+    and the log wealth of each bet of the grid [pair, kind, side, bet]: plain, and tolerant if there is a tolerance;
+    ahead, and behind. `grid` is their average, whatever the imports that the votes came in. `lost` is what accounts
+    against each item had lost before the first import: the grid against it starts with no more than was left."""
 
     pairs: Ints
     bets: Floats
+    sums: Floats
+    lost: Floats
     grid: Floats
 
     def add(self, other: "Imports") -> "Imports":
         pairs = np.union1d(self.pairs, other.pairs)
-        sums = [np.zeros((len(pairs), part.shape[1])) for part in (other.bets, other.grid)]
+        bets, sums = (np.zeros((len(pairs), *part.shape[1:])) for part in (other.bets, other.sums))
         for one in (self, other):
             places = pairs.searchsorted(one.pairs)
-            sums[0][places] += one.bets
-            sums[1][places] += one.grid
-        return Imports(pairs, *sums)
+            bets[places] += one.bets
+            sums[places] += one.sums
+        return Imports(pairs, bets, sums, self.lost, grid_average(sums))
 
 
 @dataclass(frozen=True)
@@ -192,8 +196,9 @@ class Ledger:
     def add_import(
         self, votes: Block, grid: Floats, grid_level: float, is_sorted: bool, pending: Block | None = None
     ) -> "Ledger":
-        """After imported votes, all at once: nothing is marked in the middle of an import. `grid` has what the grid won
-        on each of their pairs, in order of pair number; sorted votes end the part of the stake that bets on imports."""
+        """After imported votes, all at once: nothing is marked in the middle of an import. `grid` has what each bet of
+        the grid won on their pairs, in order of pair number; sorted votes end the part of the stake that bets on
+        imports."""
         numbers = pair_numbers(self.problem.n, votes.first, votes.second)
         pairs, slots = np.unique(numbers, return_inverse=True)
         rows = self._rows(votes)
@@ -202,44 +207,61 @@ class Ledger:
         bets = np.zeros((len(pairs), rows.shape[1]))
         np.add.at(bets, slots, rows)
         bets[:, :AHEAD] = 0.0
-        new = Imports(pairs, bets, grid)
+        lost = self._lost(pending) if self.imports is None else self.imports.lost
+        new = Imports(pairs, bets, grid, lost, grid_average(grid))
         ledger, places = replace(self, share=min(self.share, BETS_SHARE))._with_rows(votes, rows, votes.votes)
         ledger = replace(ledger, imports=new if self.imports is None else self.imports.add(new))
         if is_sorted:
             ledger = ledger._without_import_bets()
         return ledger._mark(places, votes, pending)._mark_grid(grid_level).refresh()
 
+    def _lost(self, pending: Block | None) -> Floats:
+        """What a product of accounts against each item has lost at most. With a tolerance, whose grid has a part of the
+        average of all products: what that has lost, for every item."""
+        n, sure = self.problem.n, self if pending is None else self.doubting(pending)
+        plain = sure.accounts().losses(n)
+        if not self.problem.tolerance:
+            return plain
+        losses = np.concatenate([plain, sure.accounts(tolerant=True).losses(n)])
+        return np.full(n, math.log(2 * n) - np.logaddexp.reduce(-losses))
+
     def _without_import_bets(self) -> "Ledger":
-        """With the accounts that do not bet on imported votes, on which a quarter of the stake was from the start."""
+        """With the accounts that do not bet on imported votes, on which a quarter of the stake was from the start. No
+        mark is left, because it may rest on such bets."""
         assert self.imports is not None
         first, second = pair_ends(self.problem.n, self.imports.pairs)
         block = Block(first, second, np.zeros(len(first)), np.zeros(len(first)))
         ledger, _ = self._with_rows(block, -self.imports.bets, 0.0)
-        return replace(ledger, share=OWN_SHARE, imports=self.imports._replace(bets=np.zeros_like(self.imports.bets)))
+        table, imports = ledger.table.copy(), self.imports._replace(bets=np.zeros_like(self.imports.bets))
+        table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
+        return replace(ledger, table=table, share=OWN_SHARE, imports=imports)
 
     def _mark_grid(self, level: float) -> "Ledger":
         """With a mark on plain accounts of the grid that are enough by themselves."""
         assert self.imports is not None
         table, places = self.table.copy(), self.pairs.searchsorted(self.imports.pairs)
-        for side, mark in enumerate((PROVED_AHEAD, PROVED_BEHIND)):
-            table[places, mark] = np.maximum(table[places, mark], self.imports.grid[:, side] >= level)
+        proved = (self.grids()[0].wealth >= level).reshape(2, -1)
+        for side, mark in zip(proved, (PROVED_AHEAD, PROVED_BEHIND), strict=True):
+            table[places, mark] = np.maximum(table[places, mark], side)
         return replace(self, table=table)
 
     def forget_grid(self, block: Block) -> "Ledger":
         """After imported votes were withdrawn: the grid no longer supports anything on their pairs."""
         assert self.imports is not None
         touched = np.isin(self.imports.pairs, pair_numbers(self.problem.n, block.first, block.second))
-        grid = np.where(touched[:, None], np.minimum(self.imports.grid, 0.0), self.imports.grid)
-        return replace(self, imports=self.imports._replace(grid=grid))
+        sums = self.imports.sums.copy()
+        sums[touched] = np.minimum(sums[touched], 0.0)
+        return replace(self, imports=self.imports._replace(sums=sums, grid=grid_average(sums)))
 
     def grids(self) -> list[Accounts]:
-        """The accounts of the grid on imported votes: plain, and tolerant if there is a tolerance."""
+        """The accounts of the grid on imported votes, with what the study had left when they began: plain, and tolerant
+        if there is a tolerance."""
         if self.imports is None:
             return []
         low, high = pair_ends(self.problem.n, self.imports.pairs)
         source, target = np.concatenate([low, high]), np.concatenate([high, low])
-        kinds = range(0, self.imports.grid.shape[1], 2)
-        return [Accounts(source, target, self.imports.grid[:, kind : kind + 2].T.ravel()) for kind in kinds]
+        grid, lost = self.imports.grid, self.imports.lost[target]
+        return [Accounts(source, target, grid[:, kind].T.ravel() - lost) for kind in range(grid.shape[1])]
 
     def doubting(self, pending: Block) -> "Ledger":
         """As if both sides lost every pending question: what is proved then holds however they are answered."""
@@ -342,6 +364,12 @@ def in_parts(size: int, known: float = 0.0, starts: Ints | None = None) -> Itera
         end = end if starts is None else int(starts[starts.searchsorted(end)])
         yield begin, end
         begin = end
+
+
+def grid_average(sums: Floats) -> Floats:
+    """Log wealth of accounts with equal parts on the bets of a grid, given by the last index."""
+    average: Floats = np.logaddexp.reduce(sums, axis=-1) - math.log(sums.shape[-1])
+    return average
 
 
 def _pick(which: Flags, yes: Floats, no: Floats) -> Floats:

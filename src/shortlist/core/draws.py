@@ -30,12 +30,12 @@ def digest(*words: object) -> str:
 
 
 def draw_number(below: int, *words: object) -> int:
-    """A number from 0 to below - 1, all equally likely over the words."""
+    """A number from 0 to below - 1, uniformly distributed over the words."""
     text = repr(tuple(map(str, words)))
     drawn = hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).digest()
     return int.from_bytes(drawn, "big") % below
 
 
 def draw_case(seed: int, question: int, cases: Sequence[Thing]) -> Thing:
-    """The case of a question: a fair draw with replacement, the same whenever this is called again."""
+    """The case of a question: a uniform draw with replacement, the same in every call."""
     return cases[draw_number(len(cases), "case", seed, question)]

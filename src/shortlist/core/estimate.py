@@ -1,7 +1,7 @@
 """The one convex solver: maximum likelihood on Theta = {sum zero, |theta| <= bound}, free or with two items tied.
 
 The MLE, the KL projection and the constrained likelihood of the stopping rule are the same fit; tying two items
-glues two nodes of the graph. Newton's method on the Laplacian, with the box handled by an exact active set.
+merges two nodes of the graph. Newton's method on the Laplacian, with the box handled by an exact active set.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from shortlist.errors import BadProblem, NotConverged
 
 STEP_TOLERANCE = 1e-4  # Newton converges quadratically: after such a step the error is near 1e-8
 FACE_TOLERANCE = 1e-6  # on a face; after such a step the signs of the multipliers can be read
-PULL_TOLERANCE = 1e-12  # per vote; a vote at the box pulls with e^-20
+PULL_TOLERANCE = 1e-12  # per vote; a vote at the edge of the box has a gradient of e^-20
 DECREMENT_TOLERANCE = 1e-17  # nats per vote; below it, steps are rounding noise
 MAX_STEPS_PER_ITEM, MAX_STEPS = 20, 200
 MAX_ITEMS = 10_000  # a dense matrix of that size takes 0.8 GB
 COMPONENT_PULL = 1e-11  # centres groups that no vote connects; up to 10^5 votes weaker than one at the box, e^-20
-SHORTEST = 1e-15  # share of a Newton step; if even that does not help, numbers are broken
+SHORTEST = 1e-15  # share of a Newton step; if even that gains nothing, the numbers are not finite
 STALL, MAX_STALLS = 1e-15, 10  # nats per vote; ten steps or releases in a row without a gain: only rounding is left
-VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
-DESIGN_FLOOR = 1e-9  # share of an even design that every pair keeps: exponential weights may underflow
-DAMPING = 1e-14  # per vote; revives Cholesky where the logistic is flat; changes steps, not the optimum
+VALUE_NOISE = 1e-13  # nats per vote: rounding in the value must not reject a good step
+DESIGN_FLOOR = 1e-9  # share of a uniform design that every pair keeps: exponential weights may underflow
+DAMPING = 1e-14  # per vote; makes Cholesky work where the logistic is flat; it changes steps, not the optimum
 
 
 class Projection(NamedTuple):
@@ -40,7 +40,7 @@ class Projection(NamedTuple):
 
 @dataclass(frozen=True)
 class Tie:
-    """theta[worse] = theta[better] - margin: the edge of the half-space in which `better` is no worse."""
+    """theta[worse] = theta[better] - margin: the boundary of the half-space in which `better` is at least as good."""
 
     better: int
     worse: int
@@ -68,9 +68,9 @@ def fit(family: Family, tally: Tally, bound: float, start: Floats | None = None,
 def reverse(
     family: Family, tally: Tally, bound: float, theta_hat: Floats, tie: Tie, start: Floats | None = None
 ) -> Floats:
-    """The best utilities in the half-space {theta[worse] <= theta[better] - margin}, theta_hat being the best of all.
+    """The best utilities in the half-space {theta[worse] <= theta[better] - margin}; theta_hat is the best without it.
 
-    If theta_hat lies outside, then by convexity the best point is on the edge: the same fit, tied.
+    If theta_hat lies outside, then by convexity the maximum is on the boundary: the same fit, with the items tied.
     """
     if theta_hat[tie.worse] <= theta_hat[tie.better] - tie.margin:
         return theta_hat
@@ -91,7 +91,7 @@ def project(
 
 
 def hold(w: Floats) -> Floats:
-    """A design that leaves no pair out, so that no item falls off; else it is w."""
+    """The design w with a positive share for every pair, so that all items stay connected."""
     return np.maximum(w, DESIGN_FLOOR * float(w.sum()) / len(w))
 
 
@@ -105,7 +105,7 @@ class _Local(NamedTuple):
 
 @dataclass
 class _Graph:
-    """The fit on nodes: an item each, but tied items share one. z are the nodes' utilities."""
+    """The fit on nodes: one node for each item, and a shared one for tied items. z are the utilities of the nodes."""
 
     family: Family
     node: Ints  # item -> node
@@ -142,7 +142,7 @@ class _Graph:
                    tally.counts, tally.sums, size, low, high, group)  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Where nothing connects, weak springs centre the groups that the likelihood leaves free."""
+        """Weak ridges centre groups of items that no vote connects, which the likelihood leaves free."""
         self.total = float(self.counts.sum())
         self.connected = self.group is None
         self.edge = edge_codes(len(self.size), self.first, self.second)
@@ -154,7 +154,7 @@ class _Graph:
         return z[self.node] + self.offset
 
     def feasible(self, theta: Floats) -> Floats:
-        """A point of the constraint set near theta: tied, sum zero, pulled inside the box if it must be."""
+        """A feasible point near theta: tied, sum zero, and scaled into the box if necessary."""
         tied = len(self.size) < len(self.node)
         z = node_sums(self.node, theta - self.offset, len(self.size)) / self.size if tied else theta
         z = z - float(self.size @ z + self.offset.sum()) / len(self.node)
@@ -194,7 +194,7 @@ class _Graph:
                 return z + step
             slope = (
                 here.gradient + multiplier * self.size
-            )  # along the constraint: rounding of the sum has no part in it
+            )  # along the constraint, so that rounding of the sum does not count
             decrement = -float(slope @ step)
             if length > FACE_TOLERANCE and decrement > DECREMENT_TOLERANCE * (1.0 + self.total) and idle < MAX_STALLS:
                 z, active, here = self._advance(z, step, decrement, active, here)
@@ -247,7 +247,7 @@ class _Graph:
         return room
 
     def _wrong_sign(self, z: Floats, slope: Floats, active: Flags) -> int | None:
-        """The active bound that the likelihood pulls away from hardest, if any."""
+        """The active bound whose multiplier has the wrong sign and is largest, if any."""
         pull = np.where(z >= self.high, slope, -slope)  # at the upper bound the slope must not be positive
         pull[~active] = 0.0
         worst = int(np.argmax(pull))
@@ -258,7 +258,7 @@ class _Graph:
         return moved, self.local(moved)
 
     def _jump(self, z: Floats, step: Floats) -> tuple[Floats, Flags, _Local] | None:
-        """In the flat tail Newton creeps by 1 a step; if the likelihood still rises at the bound, go there at once."""
+        """In the flat tail a Newton step is about 1. If the likelihood still rises at the bound, go there at once."""
         room = self._room(z, step)
         hit = room <= room.min()
         moved, there = self._try(z, step, float(room.min()))
@@ -267,14 +267,14 @@ class _Graph:
         return self._snapped(moved, step, hit), hit, there
 
     def _snapped(self, z: Floats, step: Floats, hit: Flags) -> Floats:
-        """On the bound exactly, whatever the rounding."""
+        """With the utilities that reached their bound set exactly to it."""
         z[hit] = np.where(step > 0, self.high, self.low)[hit]
         return z
 
     def _advance(
         self, z: Floats, step: Floats, decrement: float, active: Flags, here: _Local
     ) -> tuple[Floats, Flags, _Local]:
-        """Walk along the step as far as the box and a sufficient decrease allow."""
+        """Take the largest part of the step that stays in the box and decreases the value sufficiently."""
         room = self._room(z, step)
         nearest = float(room.min())
         length = min(1.0, nearest)
@@ -292,7 +292,7 @@ class _Graph:
 
 
 def _solve(matrix: Floats, right: Floats, votes: float) -> Floats:
-    """Solve a positive definite system; where the logistic is so flat that Cholesky fails, a slightly damped one."""
+    """Solve a positive definite system. Where the logistic is too flat for Cholesky, solve a slightly damped one."""
     solved = linalg.solve(matrix, right)
     if solved is None:
         solved = linalg.solve(matrix + DAMPING * (1.0 + votes) * np.eye(len(matrix)), right)
@@ -301,11 +301,11 @@ def _solve(matrix: Floats, right: Floats, votes: float) -> Floats:
     return solved[0]
 
 
-DAMPINGS = 0.0, 1e-12, 1e-9, 1e-6  # tried in turn where the likelihood is nearly flat: an order is all that is wanted
+DAMPINGS = 0.0, 1e-12, 1e-9, 1e-6  # tried in turn where the likelihood is nearly flat: only the order matters
 
 
 class Screen(NamedTuple):
-    """Approximate values of boundary pairs (inside[m], outside[m]), and what the guesses are made of."""
+    """Approximate values of boundary pairs (inside[m], outside[m]), and what `guess` needs."""
 
     inside: Ints
     outside: Ints

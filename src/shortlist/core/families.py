@@ -1,4 +1,4 @@
-"""What one comparison tells: exponential families with natural parameter eta = theta_i - theta_j.
+"""The distribution of one vote: exponential families with natural parameter eta = theta_i - theta_j.
 
 A family is one small frozen class with the members of `Family`; add it to `FAMILIES` and it works everywhere.
 Paper: Section 3.1.
@@ -15,7 +15,7 @@ from shortlist.core.pairs import Floats
 from shortlist.errors import BadFamily, BadOutcome
 
 Number = TypeVar("Number", float, Floats)
-MAX_DIFFERENCE = 1e12  # in units of sigma; beyond it sums of squares lose all digits
+MAX_DIFFERENCE = 1e12  # in units of sigma; beyond it sums of squares lose all precision
 
 
 class Moments(NamedTuple):
@@ -35,7 +35,7 @@ class Family(Protocol):
     def variance_bound(self) -> float: ...
     @property
     def max_bound(self) -> float:
-        """The largest bound on utilities that arithmetic survives."""
+        """The largest bound on utilities for which floating-point arithmetic is accurate."""
         ...
 
     @property
@@ -67,7 +67,7 @@ class Family(Protocol):
     def mean(self, eta: Floats) -> Floats: ...
     def moments(self, eta: Floats) -> Moments: ...
     def residual(self, moments: Moments, counts: Floats, sums: Floats) -> Floats:
-        """counts A'(eta) - sums, accurate even where a vote is as good as certain."""
+        """counts A'(eta) - sums, accurate even where the outcome of a vote is nearly certain."""
         ...
 
     def divergence(self, eta: Floats, eta_alt: Floats) -> Floats:
@@ -103,19 +103,19 @@ class Family(Protocol):
         ...
 
     def damp(self, eta: Floats, variance: Floats) -> Floats:
-        """The eta to predict the next vote with when eta is only known up to that variance."""
+        """The eta that predicts the next vote when eta is known only with this variance."""
         ...
 
     def log_factor(self, eta: Floats, eta_null: float, outcome: Floats) -> Floats:
-        """log of what a bet on eta >= eta_null multiplies wealth by; fair or worse while E[Y] <= expect(eta_null)."""
+        """Log of the factor of a bet on eta, whose mean is at most 1 if E[Y] <= expect(eta_null)."""
         ...
 
     def decisive(self, outcome: Floats) -> tuple[Floats, Floats]:
-        """How much a vote says about which item is better, and the statistic it says it with: a tie says nothing."""
+        """The weight of a vote as evidence for either item, and its statistic. A tie has weight 0."""
         ...
 
     def split(self, counts: Floats, sums: Floats) -> tuple[Floats, Floats]:
-        """Outcomes and how often each, along a new first axis, for rows of `counts` votes that add up to `sums`."""
+        """Outcomes and their numbers, along a new first axis, for rows of `counts` votes that add up to `sums`."""
         ...
 
 
@@ -126,7 +126,7 @@ class BradleyTerry:
 
     name: str = "bradley-terry"
     variance_bound: float = 0.25
-    max_bound: float = 15.0  # there a vote is certain to 13 digits; beyond, doubles run out
+    max_bound: float = 15.0  # there a vote is certain to 13 digits, the limit of doubles
     max_tolerance: float = 0.5
     tolerance_unit: float = 0.5
     is_measured: bool = False

@@ -1,6 +1,6 @@
 """Linear algebra for small symmetric positive definite matrices, on one thread.
 
-Our matrices are small: threads cost more than they bring, much more on a busy machine, and the last bits of a result
+Our matrices are small, so several threads would be slower, much slower on a busy machine, and the last bits of a result
 would depend on the number of cores. No function here changes its arguments.
 """
 
@@ -17,7 +17,7 @@ from shortlist.core.pairs import Floats
 
 @cache
 def _controller() -> Any:
-    return ThreadpoolController()  # finds the libraries that are loaded by then: those of numpy and scipy
+    return ThreadpoolController()  # created after numpy and scipy, so that it finds their libraries
 
 
 def one_thread() -> AbstractContextManager[Any]:

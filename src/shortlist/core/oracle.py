@@ -1,9 +1,9 @@
-"""The oracle game: how fast could anyone learn the top k who knew theta, and by which design?
+"""The oracle game: the best rate of identifying the top k if theta is known, and the design that reaches it.
 
     Gamma*(theta) = max over designs w of min over boundary pairs (u, v) of gamma_uv(w)
 
 Paper: Section 4. Both players learn: the design by multiplicative updates, the adversary by optimistic exponential
-weights. The bracket is certified by weak duality, whatever the learning did. Knows nothing of votes.
+weights. Weak duality certifies the bracket, however the players learned. Votes play no part here.
 """
 
 import math
@@ -23,12 +23,12 @@ from shortlist.core.tally import expected_tally
 from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
 
 DESIGN_STEP = 1.0  # exponent of the design's update; beyond 1 tree-like designs oscillate
-ADVERSARY_STEP = 0.5  # times DESIGN_STEP it must stay below 1, or the two chase each other
-POLISH_EVERY = 10  # rounds between two looks at all boundary pairs and at the best mixture
+ADVERSARY_STEP = 0.5  # times DESIGN_STEP it must stay below 1, or the two players oscillate
+POLISH_EVERY = 10  # rounds between checks of all boundary pairs and of the best mixture
 MAX_ROUNDS = 5000
 FLOOR = 1e-4  # share of the allowed gap spent on keeping every pair in the design
-NEARLY = 0.05  # at a good design the pairs that bind are within this share of the rate
-DOUBT = 0.1  # share of an adversary's first mixture that is spread evenly, so that no pair in play is lost
+NEARLY = 0.05  # at a good design, binding pairs are within this share of the rate
+DOUBT = 0.1  # uniform share of an adversary's first mixture, so that every pair in play has some weight
 DEFAULT_BOUND, HEADROOM = 10.0, 2.0
 
 
@@ -50,7 +50,7 @@ class Oracle:
         """
         if not 0.0 < delta < 1.0:
             raise BadProblem(f"delta is {delta}; give an error probability between 0 and 1")
-        d = min(delta, 0.5)  # kl turns up again beyond 1/2, where the bound says nothing
+        d = min(delta, 0.5)  # kl increases again beyond 1/2, where the bound says nothing
         return (1.0 - 2.0 * d) * math.log((1.0 - d) / d) / self.rate_upper
 
 
@@ -68,7 +68,8 @@ def solve_oracle(
         rate = min_uv gamma_uv(w),    rate_upper = max_p sum_m q_m d(eta_p, eta_p(theta_m)), theta_m alternatives
 
     Paper: Section 4. Utilities are centred. `bound` is the box |theta| <= bound that alternatives must share; left out,
-    it is 10 or twice the largest utility. `start` is a design to begin from, such as that of similar utilities.
+    it is the larger of 10 and twice the largest utility. `start` is a design to begin from, such as one for similar
+    utilities.
     Raises BadProblem, TieAtCutoff, GapNotReached.
     """
     game = _make_game(utilities, k, make_family(family, sigma), bound)
@@ -123,7 +124,7 @@ def _start_design(game: "_Game", start: Floats | None) -> Floats:
 
 @dataclass(frozen=True)
 class _Game:
-    """What the two players play for: gamma_uv(w) and its gradient."""
+    """The payoff of the game: gamma_uv(w) and its gradient."""
 
     family: Family
     theta: Floats
@@ -141,11 +142,11 @@ class _Game:
 
     @cached_property
     def theta_alt(self) -> Floats:
-        """The last answer of every boundary pair: the next one begins there."""
+        """The last projection of every boundary pair, where the next one starts."""
         return np.tile(self.theta, (len(self.boundary[0]), 1))
 
     def at_the_line(self) -> Ints:
-        """The n-1 boundary pairs of the last item inside or the first outside: often the only ones that bind."""
+        """The n-1 boundary pairs with the last item inside or the first outside: often only these are binding."""
         inside, outside = self.boundary
         last_in, first_out = self.theta[inside].min(), self.theta[outside].max()
         return np.flatnonzero((self.theta[inside] == last_in) | (self.theta[outside] == first_out))
@@ -183,7 +184,7 @@ class _Search:
         return self.rate_upper <= (1.0 + self.rel_gap) * self.rate
 
     def catch_up(self) -> None:
-        """Against a design that is good already, begin with the best mixture, not with an even one."""
+        """If the design is already good, start from the best mixture instead of a uniform one."""
         gamma, _ = self.game.respond(self.w, self.members)
         self._invite((1.0 + NEARLY) * float(gamma.min()))
         gamma, divergences = self.game.respond(self.w, self.members)
@@ -204,14 +205,14 @@ class _Search:
         self._learn_design(gain)
 
     def _learn_adversary(self, log_gamma: Floats) -> None:
-        """q ~ exp(-step log gamma), looking one round ahead by the last change."""
+        """q ~ exp(-step log gamma), optimistic: the last change is assumed to happen again."""
         ahead = log_gamma if self.last is None else 2.0 * log_gamma - self.last
         self.last = log_gamma
         q = self.q * np.exp(-ADVERSARY_STEP * (ahead - ahead.min()))
         self.q = q / q.sum()
 
     def _learn_design(self, gain: Floats) -> None:
-        """w_p ~ w_p (sum_m q_m d_p)^step; no pair may vanish, for it may be wanted later."""
+        """w_p ~ w_p (sum_m q_m d_p)^step; every pair keeps a positive share, because it may be needed later."""
         w = self.w * gain**DESIGN_STEP
         self.w = self._keep_all(w / w.sum())
 
@@ -221,13 +222,13 @@ class _Search:
         return normalised
 
     def _bound_above(self, q: Floats, divergences: Floats) -> Floats:
-        """max_p sum_m q_m d_p is at least Gamma*: no design can gain more against this mixture."""
+        """max_p sum_m q_m d_p >= Gamma*: no design gains more than that against this mixture."""
         gain: Floats = q @ divergences
         self.rate_upper = min(self.rate_upper, float(gain.max()))
         return gain
 
     def _invite(self, rate: float) -> None:
-        """Look at the likeliest boundary pairs not in play, and let in those that bind."""
+        """Check the likeliest boundary pairs that are not in play, and add those that are binding."""
         order = self.game.likeliest(self.w)
         others = order[~np.isin(order, self.members)][: len(self.members)]
         self._join(others[self.game.respond(self.w, others)[0] < rate])
@@ -238,10 +239,10 @@ class _Search:
         newcomers = np.full(len(others), self.q.mean())
         self.members, self.q = np.append(self.members, others), np.append(self.q, newcomers)
         self.q /= self.q.sum()
-        self.rate, self.last = 0.0, None  # the rate was that of a game without them
+        self.rate, self.last = 0.0, None  # the old rate was for a game without them
 
     def certify(self) -> bool:
-        """Is the bracket closed when every boundary pair has its say? If not, those that objected join."""
+        """Whether the bracket is closed over all boundary pairs. If not, the pairs that violate it are added."""
         everyone = np.arange(len(self.game.boundary[0]))
         gamma, _ = self.game.respond(self.design, everyone)
         self._join(np.setdiff1d(everyone[gamma < self.rate], self.members))
@@ -250,9 +251,9 @@ class _Search:
 
 
 def best_mixture(divergences: Floats, scale: float) -> Floats:
-    """The mixture q of alternatives that leaves the best design least: min_q max_p sum_m q_m d_p, a linear program.
+    """The mixture q of alternatives that is worst for the best design: min_q max_p sum_m q_m d_p, a linear program.
 
-    `scale` is about the value, for the solver's tolerances are absolute.
+    `scale` is approximately the value; it is needed because the solver's tolerances are absolute.
     """
     m, size = divergences.shape
     above = np.column_stack([divergences.T / scale, -np.ones(size)])

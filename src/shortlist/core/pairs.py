@@ -1,7 +1,7 @@
 """Pairs of items and the graphs they make.
 
 A pair (i, j) with i < j has the number it has in the list (0,1), (0,2), ..., (n-2,n-1).
-Knows nothing of votes.
+Votes play no part here.
 """
 
 import math
@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-TINY_GAP = 1e-6  # smaller gaps at the cutoff are ties: the rate of telling them, near gap^2, drowns in rounding
+TINY_GAP = 1e-6  # smaller gaps at the cutoff count as ties: the rate, about gap^2, would be lost in rounding
 
 
 def n_pairs(n: int) -> int:
@@ -40,7 +40,7 @@ def pair_numbers(n: int, first: Ints, second: Ints) -> Ints:
 
 @lru_cache(maxsize=8)
 def _before_rows(n: int) -> Ints:
-    """What to add to j for the number of the pair (i, j), i < j."""
+    """The number that is added to j to get the number of the pair (i, j), i < j."""
     i = np.arange(n)
     before: Ints = i * (2 * n - i - 1) // 2 - i - 1
     return before
@@ -80,7 +80,7 @@ def net_sums(first: Ints, second: Ints, values: Floats, n: int) -> Floats:
 
 
 def edge_codes(n: int, first: Ints, second: Ints) -> Ints:
-    """Where the pairs stand in a flattened n x n matrix."""
+    """Positions of the pairs in a flattened n x n matrix."""
     codes: Ints = first * n + second
     return codes
 

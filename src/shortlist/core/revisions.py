@@ -13,9 +13,9 @@ from shortlist.core import loop
 from shortlist.core.betting import GRID_SHARE, OWN_SHARE, in_parts
 from shortlist.core.evidence import Evidence
 from shortlist.core.loop import State
-from shortlist.core.pairs import Flags, Floats
-from shortlist.core.stopping.chains import grid_level
-from shortlist.core.stopping.edges import grid_evidence, with_weights
+from shortlist.core.pairs import Flags, Floats, pair_numbers
+from shortlist.core.stopping.chains import grid_level, grid_sums
+from shortlist.core.stopping.edges import with_weights
 from shortlist.core.tally import Block, Vote, as_block, join_blocks
 from shortlist.core.units import Units
 
@@ -75,12 +75,17 @@ def place_import(state: State, votes: Block, units: Units, is_new: Flags) -> Blo
 
 
 def add_import(state: State, votes: Block, share: Floats, is_sorted: bool, pending: Block | None = None) -> State:
-    """The state after imported votes with their bets and weights; `share` are their weights in the grid."""
+    """The state after imported votes with their bets and weights; `share` are their weights in the grid. If they look
+    sorted, what was reported goes, because it may rest on bets on imported votes."""
     if state.verdict.done:
         return state
     problem, (tally, mle, _) = state.problem, state.evidence
-    grids = grid_evidence(problem, votes._replace(weights=share))
-    grid = np.concatenate([accounts.wealth.reshape(2, -1) for accounts in grids]).T
+    kinds = (False, True) if problem.tolerance else (False,)
+    grid = np.stack([grid_sums(problem, votes._replace(weights=share), kind) for kind in kinds], axis=1)
+    if is_sorted:
+        state = state._replace(stopping_memory=state.stopping.start(problem))
+        pairs = pair_numbers(problem.n, votes.first, votes.second)
+        grid[np.isin(np.unique(pairs), pairs[share == 0])] = -np.inf  # left out after a look, so lost for good
     level = grid_level(problem, problem.delta * GRID_SHARE)
     ledger = state.evidence.kept_ledger.add_import(votes, grid, level, is_sorted, pending)
     evidence = Evidence(tally.add_block(problem.family, votes), mle, ledger)

@@ -1,8 +1,8 @@
 """Utilities under a normal prior: the ridge fit, for planning and for the Bayesian stopping rule.
 
 `refine` is the planning estimate: a few capped Newton steps from the last one, approximate by design, because it only
-chooses questions and places bets. `laplace` is the same fit to convergence, with a line search. They share their
-matrices and solver but not the steps: one Newton for both would change every planned question.
+chooses questions and places bets. `laplace` is the same fit to convergence, with a line search. They share
+matrices and solver but not the steps, because the same Newton method for both would change every planned question.
 """
 
 from typing import NamedTuple
@@ -17,14 +17,14 @@ from shortlist.core.tally import Tally
 from shortlist.errors import NotConverged
 
 RIDGE = 1.2  # first guess of 1/(spread of utilities)^2, in units of the family's variance bound: +-1.8 in log-odds
-RIDGES = 0.25, 50.0  # how far the votes may move that guess
-DENSE = 300  # beyond, matrices of n x n are avoided and items are taken as independent
+RIDGES = 0.25, 50.0  # limits within which the votes may move that guess
+DENSE = 300  # for more items, n x n matrices are avoided and items are treated as independent
 STEPS, LONGEST, CLOSE = 8, 2.0, 1e-3
 SCALE = 1.5  # standard deviation of the prior on a utility
 MAX_STEPS = 200
 CONVERGED = 1e-4  # Newton converges quadratically: after such a step the error is near 1e-8
-NOISE = 1e-13  # nats per vote: rounding in the value must not veto a good step
-SHORTEST = 1e-12  # share of a Newton step; if even that does not help, only rounding is left
+NOISE = 1e-13  # nats per vote: rounding in the value must not reject a good step
+SHORTEST = 1e-12  # share of a Newton step; if even that gains nothing, only rounding is left
 LEAST_PRECISION = 1e-13  # of the prior, per vote: keeps the matrix positive definite in floating point
 
 
@@ -50,7 +50,7 @@ def nothing_known(family: Family, n: int) -> Belief:
 
 
 def refine(family: Family, belief: Belief, first: Ints, second: Ints, weights: Floats, sums: Floats) -> Belief:
-    """The belief from these votes, started at an older one: Newton, or conjugate gradients inside for many items."""
+    """The belief from these votes, starting from an older one: Newton, with conjugate gradients for many items."""
     n, theta = len(belief.theta), belief.theta
     ridge = max(_ridge(family, belief), LEAST_PRECISION * float(weights.sum()) * family.variance_bound)
     step_of = _dense if n <= DENSE else _sparse
@@ -66,7 +66,7 @@ def refine(family: Family, belief: Belief, first: Ints, second: Ints, weights: F
 
 
 def _ridge(family: Family, belief: Belief) -> float:
-    """The prior precision that the older belief itself suggests: empirical Bayes, one step."""
+    """The prior precision that fits the older belief: one step of empirical Bayes."""
     first_guess = RIDGE * family.variance_bound
     suggested = len(belief.theta) / float((belief.theta**2).sum() + belief.variances.sum())
     return min(max(suggested, RIDGES[0] * first_guess), RIDGES[1] * first_guess)

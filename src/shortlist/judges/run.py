@@ -92,6 +92,8 @@ def run_study(
     cases_of: Cases = tuple(case.id for case in listed or ())
     once = study.cases_claim == "like these"
     if isinstance(judge, RecordedJudge):
+        if study.judges_claim == "public":
+            raise BadJudge("recorded votes do not say that each judge was asked once; choose judges_claim 'each'")
         cases_of, once = judge.votes_on(study.items), True
     at_a_time = min(whole("workers", workers, 1), judge.max_parallel or workers)
     if max_calls is not None:
@@ -230,7 +232,7 @@ class _Run:
                 return question
             self.study.skip(question, "asked without a case")  # drawn now, its case could be drawn again
         try:
-            return self.study.ask(judge=self.setup.judge, cases=self.cases, once=self.once, run=self.lease.id)
+            return self._ask()
         except CasesUsedUp as reason:
             self.log.used_up = not self.pending.questions
             self._warn_at_end(_used_up(self.judge, reason))
@@ -240,6 +242,13 @@ class _Run:
             return None
         except StudyDone:  # by somebody else's vote
             return None
+
+    def _ask(self) -> Question | None:
+        judge, cases, once, run = self.setup.judge, self.cases, self.once, self.lease.id
+        if self.study.judges_claim == "each":
+            return self.study.ask(judge=judge, cases=cases, once=once, run=run)
+        ballot = self.study.ask(self.study.ballot_size, judge=judge, cases=cases, once=once, run=run, shown=False)
+        return next((question for question in ballot if question.id not in self.pending.questions), None)
 
     def _warn_at_end(self, warning: str) -> None:
         if not self.pending.questions:

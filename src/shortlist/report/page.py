@@ -17,10 +17,18 @@ from shortlist.analysis.analysis import Analysis, as_analysis
 from shortlist.analysis.checks import percent
 from shortlist.analysis.votes import VoteCounts
 from shortlist.errors import BadInput
-from shortlist.plots.error_bound import plot_error_bound
-from shortlist.plots.items import plot_chances, plot_ranking, rows_size
-from shortlist.plots.judges import MOST_JUDGES, plot_agreement, plot_position_bias
-from shortlist.plots.matrices import plot_allocation, plot_matrix, square_size
+from shortlist.plots.figures import (
+    MOST_JUDGES,
+    plot_agreement,
+    plot_allocation,
+    plot_chances,
+    plot_error_bound,
+    plot_matrix,
+    plot_position_bias,
+    plot_ranking,
+    rows_size,
+    square_size,
+)
 from shortlist.plots.style import BLUE, GREY, INK, ORANGE, drawing
 from shortlist.study.study import Study
 

@@ -1,4 +1,4 @@
-"""Replay a vote file: how many votes a method would have needed, if it could draw from these votes without end.
+"""Replay a vote file: how many votes a method would have needed if it could draw from these votes without limit.
 
 Recorded votes are drawn with replacement, so the same vote counts many times. That is a fair way to compare methods and
 to plan a study, but it says nothing about the items beyond the file: a replay is a simulation, never a proof.
@@ -20,7 +20,7 @@ SIMULATED = "simulated: how many votes a method would have needed"
 
 @dataclass(frozen=True)
 class ReplayRun:
-    """How one run ended."""
+    """The result of one run."""
 
     votes: int
     stopped: bool  # before the vote budget was used up

@@ -1,14 +1,16 @@
 """Play a sampling rule, or a baseline, against a known world, run after run, on all cores.
 
 growth = 0 is the reference: one question, one vote, one round. growth > 0 is lazy: the allocation is refreshed each
-time the votes grew by that share, and the block of questions between is drawn at once. Runs are reproducible
+time the votes have grown by that share, and the block of questions in between is drawn at once. Runs are reproducible
 with any number of jobs: each has its own child of one seed, and linear algebra runs on one thread.
 """
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -37,7 +39,7 @@ LAZY_GROWTH = 0.001
 
 @dataclass(frozen=True)
 class Run:
-    """How one run ended."""
+    """The result of one run."""
 
     comparisons: int
     correct: bool
@@ -115,8 +117,8 @@ def simulate(
     """Play `runs` independent runs; `progress` is called with the number finished so far.
 
     A baseline stops by itself and takes neither a stopping rule nor a tolerance. `learner` holds the options of
-    oracle-tracking and online-oracle. bound=None takes the larger of 10 and twice the largest utility, as far as the
-    family goes. With jobs > 1 the calling script needs the usual `if __name__ == "__main__":` guard.
+    oracle-tracking and online-oracle. bound=None takes the larger of 10 and twice the largest utility, up to the
+    largest bound of the family. With jobs > 1 the calling script needs the usual `if __name__ == "__main__":` guard.
     """
     if isinstance(instance, Recorded):
         raise BadInstance("recorded votes are no known world, so nothing about them can be right or wrong; use replay")
@@ -159,8 +161,8 @@ def prepare(
     max_votes: int | None = None,
     solve: bool = True,
 ) -> _Cell:
-    """What all runs of a simulation share, checked; for `play`. Bad input is refused here, before any process starts.
-    solve=False leaves the oracle's allocation to each run."""
+    """Check the input, and compute what all runs of a simulation share, for `play`. Bad input is refused before any
+    process starts. With solve=False each run computes the oracle's allocation itself."""
     stops = _stopping_rule(method, stopping)
     _check(method, growth)
     inner = OracleTracking() if learner is None else learner
@@ -175,7 +177,7 @@ def prepare(
 
 
 def play(cell: _Cell, seed: int, number: int) -> Run:
-    """Run `number` of `simulate` with this seed, alone: the same whoever plays the others."""
+    """Run `number` of `simulate` with this seed. The result does not depend on the other runs."""
     return _play(cell, _child(seed, number))
 
 
@@ -200,7 +202,8 @@ def _child(seed: int, number: int) -> np.random.SeedSequence:
 
 
 def _stopping_rule(method: str | SamplingRule, stopping: str | StoppingRule | None) -> StoppingRule | None:
-    """By name or as it is; left out, bridge stops by `edges`, the paper's methods by `glr`, a baseline by itself."""
+    """The stopping rule, by name or as an object. By default bridge uses `edges`, the paper's methods use `glr`, and a
+    baseline has its own."""
     if isinstance(method, str) and method in BASELINES:
         if stopping is not None:
             raise BadInstance(f"method {method} has its own stopping rule; leave out the stopping rule")
@@ -229,15 +232,29 @@ def _play_all(cell: _Cell, seeds: list[np.random.SeedSequence], jobs: int) -> It
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=context) as pool:
-        numbers = {pool.submit(_play, cell, seed): number for number, seed in enumerate(seeds)}
+        with _ctrl_c_waits():
+            numbers = {pool.submit(_play, cell, seed): number for number, seed in enumerate(seeds)}
         try:
             for future in as_completed(numbers):
                 yield numbers[future], future.result()
         except BaseException:
-            for worker in list(pool._processes.values()):  # else Ctrl-C waits for runs that nobody will read
+            for worker in list(pool._processes.values()):  # else Ctrl-C waits for runs that are not used
                 worker.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Ctrl-C takes effect at the end. Processes started inside ignore Ctrl-C; the main process ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
@@ -257,7 +274,7 @@ def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
 
 
 class _Stage(NamedTuple):
-    """A run before its first question: the world, and as it is shown, with its items shuffled."""
+    """A run before its first question: the world, and the world with shuffled items that the method sees."""
 
     rng: np.random.Generator
     sorted_world: World
@@ -284,7 +301,7 @@ def _ask_until_done(cell: _Cell, stage: _Stage) -> loop.State:
 
 
 class _End(NamedTuple):
-    """What a run ends with, whoever stopped it."""
+    """The end of a run, by a stopping rule or by a baseline."""
 
     votes: int
     reason: str | None
@@ -320,16 +337,16 @@ def _advance(state: loop.State, world: World, growth: float, rng: np.random.Gene
 
 
 def is_right(world: World, problem: Problem, top: tuple[int, ...]) -> bool:
-    """Does no outsider beat a member of the answer by more than the tolerance?"""
+    """Whether the answer is right: no outsider beats a member by more than the tolerance."""
     rest = np.setdiff1d(np.arange(problem.n), top)
     even = float(problem.family.expect(np.zeros(1))[0])
     if world.recording is not None and not problem.tolerance:
-        return top == world.top  # chance may make recorded votes contradict each other
+        return top == world.top  # recorded votes may contradict each other by chance
     return bool(np.all(world.expected[np.ix_(rest, np.array(top))] <= even + problem.tolerance + 1e-12))
 
 
 def _shuffled(world: World, order: Ints) -> World:
-    """Item a of the new world is item order[a] of the old: position must not help a sampling rule that breaks ties."""
+    """Item a of the new world is item order[a] of the old one, so that breaking ties by position does not help."""
     top = tuple(map(int, np.flatnonzero(np.isin(order, world.top))))
     theta = None if world.theta is None else world.theta[order]
     return World(world.expected[np.ix_(order, order)], top, theta, world.recording)
@@ -350,7 +367,7 @@ def _problem(cell: _Cell, world: World) -> Problem:
 
 
 def _check_baseline(cell: _Cell, world: World) -> None:
-    """Baselines flip coins for an exact answer; recorded wins and losses, drawn with replacement, are coins too."""
+    """Baselines need wins and losses and no tolerance. Recorded wins and losses are allowed."""
     check_baseline(str(cell.method), cell.instance.n, cell.delta)
     if cell.tolerance:
         raise BadInstance(f"method {cell.method} has no tolerance; leave it out, or use --method bridge")
@@ -380,7 +397,7 @@ def _make_rule(cell: _Cell, sorted_world: World, world: World, order: Ints) -> S
 
 def _w_star(world: World, cell: _Cell) -> Floats:
     assert world.theta is not None, "checked by prepare"
-    from shortlist.core.oracle import solve_oracle  # brings a linear-programming library along
+    from shortlist.core.oracle import solve_oracle  # imports a linear-programming library
 
     problem = _problem(cell, world)
     return solve_oracle(world.theta, problem.k, problem.family, bound=problem.bound).weights

@@ -1,4 +1,4 @@
-"""Known worlds to play against. Items come best first; `simulate` shuffles them.
+"""Worlds with a known top k. Items come best first; `simulate` shuffles them.
 
 Paper: Section 7. An instance draws a world; for fixed ones every draw is the same.
 """
@@ -79,7 +79,7 @@ class Instance(Protocol):
     def family(self) -> Family: ...
     @property
     def fixed(self) -> bool:
-        """Is every draw the same?"""
+        """Whether every draw is the same world."""
         ...
 
     def draw(self, rng: np.random.Generator) -> World: ...
@@ -224,7 +224,7 @@ class Sst:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of votes as a world: asking a pair draws one of its recorded votes. `top` is what all of them say.
+    """A file of votes as a world: asking a pair draws one of its recorded votes. `top` is the top k by all of them.
 
     With `fill`, a pair that has no votes is answered by the utilities fitted to the file; else it may not be asked."""
 
@@ -266,7 +266,7 @@ class Recorded:
 
 
 def check_size(n: int, k: int) -> None:
-    """Raise BadInstance unless k of n makes sense."""
+    """Raise BadInstance unless 1 <= k < n."""
     if whole("n", n, 0) < 2 or not 1 <= whole("k", k, 0) <= n - 1:
         raise BadInstance(f"n is {n} and k is {k}; an instance needs at least two items, and k from 1 to n - 1")
 

@@ -13,6 +13,7 @@ from shortlist.study.rows import Row, RowTable
 
 REPEATS = 5  # repeated questions; with fewer, the same answers again say nothing
 FEW_CASES = 30
+FEW_JUDGES = 20
 ONE_SIDE, ENOUGH_VOTES = 0.9, 20  # of a judge's answers that prefer one side, and how many answers that takes
 SORTED = (
     "Imported votes look sorted by winner, so nothing that was bet on imported votes counts, only how often each item "
@@ -24,10 +25,11 @@ REPEATED = (
 )
 
 
-def find_caveats(votes: Sequence[Row], family: Family, once: bool = False) -> tuple[str, ...]:
-    """The caveats about the votes that count. `once`: each case served one question, so it is as good as a new one."""
-    few = "" if once else _few_cases(votes)
-    found = _same_answers(votes), few, _one_judge(votes, family), *_one_side(votes, family)
+def find_caveats(votes: Sequence[Row], family: Family, once: bool = False, public: bool = False) -> tuple[str, ...]:
+    """The caveats about the votes that count. `once`: each case served one question, so it is as good as a new one.
+    `public`: the claim is about the public that the judges come from."""
+    few = ("" if once else _few_cases(votes), _few_judges(votes) if public else "")
+    found = _same_answers(votes), *few, _one_judge(votes, family), *_one_side(votes, family)
     return tuple(caveat for caveat in found if caveat)
 
 
@@ -63,6 +65,16 @@ def _few_cases(votes: Sequence[Row]) -> str:
     if not 0 < cases < FEW_CASES:
         return ""
     return f"The votes are about {cases} case{'' if cases == 1 else 's'}. The result holds for these, not for others."
+
+
+def _few_judges(votes: Sequence[Row]) -> str:
+    judges = len({vote.judge for vote in votes})
+    if not 0 < judges < FEW_JUDGES:
+        return ""
+    return (
+        f"Only {judges} judge{'' if judges == 1 else 's'} answered. So few speak for a public only if they were drawn "
+        "from it at random. Ask more judges, and do not choose them by what they like."
+    )
 
 
 def _one_judge(votes: Sequence[Row], family: Family) -> str:

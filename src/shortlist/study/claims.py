@@ -1,18 +1,32 @@
-"""Claims about cases: how a question draws its case, and which words a guarantee then needs.
+"""Claims about cases and about judges: how questions draw their cases, who had a ballot, and which words a guarantee
+then needs.
 
 With replacement, the draws are about the mean over these cases. If every case serves one question of the study, a case
 is as good as a new one, so the draws are about cases like these. Recorded votes are cases of their pair, used once.
+The same with judges: asked again and again they speak for themselves, asked once, with one ballot, for their public.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Literal, NamedTuple, get_args
 
 from shortlist.core.draws import draw_case
 from shortlist.core.pairs import n_pairs
+from shortlist.core.sampling.ballot import Places
 from shortlist.errors import BadProblem, CasesUsedUp
 from shortlist.study.events import Drawing
 
 CasesClaim = Literal["these", "like these"]
+JudgesClaim = Literal["each", "public"]
+SENTENCES: dict[CasesClaim | JudgesClaim, str] = {
+    "each": "The result is about each judge who answered: the same top must be right for every one of them, and it "
+    "says nothing about other judges.",
+    "public": "The result is about the public that the judges come from, on average; each judge is asked once, with "
+    "one ballot.",
+    "these": "The result is about these cases, on average, and says nothing about other cases.",
+    "like these": "The result is about cases like these, on average; each case is used for one question.",
+}
+
+ONE_JUDGE = "The result is about this judge's answers, and says nothing about other judges."
 
 
 def check_claim(claim: str) -> CasesClaim:
@@ -21,6 +35,56 @@ def check_claim(claim: str) -> CasesClaim:
         if claim == known:
             return known  # type: ignore[no-any-return]
     raise BadProblem(f"cases_claim is {claim!r}; choose one of {', '.join(map(repr, get_args(CasesClaim)))}")
+
+
+def check_judges_claim(claim: str, any_order: bool) -> JudgesClaim:
+    """Raise BadProblem unless this is a claim about judges that the study can make. `any_order`: its stopping rule is
+    edges, and votes count as they arrive."""
+    if claim not in get_args(JudgesClaim):
+        raise BadProblem(f"judges_claim is {claim!r}; choose one of {', '.join(map(repr, get_args(JudgesClaim)))}")
+    if claim == "public" and not any_order:
+        raise BadProblem(
+            "judges_claim 'public' needs the sampling rule bridge, the stopping rule edges, and wins, ties or grades "
+            "as votes; leave sampling, stopping and family out, or choose judges_claim 'each'"
+        )
+    return "public" if claim == "public" else "each"
+
+
+class OpenBallot(NamedTuple):
+    """A ballot with questions that are pending or not settled."""
+
+    size: int = 0
+    answered: tuple[int, ...] = ()  # places
+    left: int = 0
+
+    def closing(self, place: int, is_answered: bool) -> "OpenBallot":
+        return OpenBallot(self.size, (*self.answered, place) if is_answered else self.answered, self.left - 1)
+
+
+class Ballots(NamedTuple):
+    """The ballots of a study about the public. Each judge has one."""
+
+    open: dict[str, OpenBallot] = {}  # noqa: RUF012 - never changed in place
+    closed: frozenset[str] = frozenset()  # judges
+    places: Places = Places()
+
+    def had(self, judge: str) -> bool:
+        """Whether this judge has, or had, a ballot."""
+        return judge in self.open or judge in self.closed
+
+    def listing(self, judge: str) -> "Ballots":
+        """With one more question on the judge's ballot."""
+        before = self.open.get(judge, OpenBallot())
+        longer = before._replace(size=before.size + 1, left=before.left + 1)
+        return self._replace(open={**self.open, judge: longer})
+
+    def closing(self, judge: str, place: int, is_answered: bool) -> "Ballots":
+        """With one question of the judge's ballot closed. The places are counted when all of it is closed."""
+        ballot = self.open[judge].closing(place, is_answered)
+        if ballot.left:
+            return self._replace(open={**self.open, judge: ballot})
+        others = {name: other for name, other in self.open.items() if name != judge}
+        return Ballots(others, self.closed | {judge}, self.places.after(ballot.size, ballot.answered))
 
 
 class Pools(NamedTuple):
@@ -43,26 +107,51 @@ class Pools(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the questions are about, to follow a guarantee; empty if none had a case."""
+        """What the questions are averages over; empty if none had a case."""
         found = []
         if self.replaced:
-            found.append(f"by the judges' answers, on average over {_these(self.replaced)}")
+            found.append(f"on average over {_these(self.replaced)}")
         if self.once:
             used = f"each of the {self.once:,} cases was used at most once"
             found.append(f"on average over cases like these ({used})")
         if self.recorded:
             used = f"each of the {self.recorded:,} was used at most once"
             found.append(f"on average over votes like the recorded ones ({used})")
-        return f"items are compared {', and '.join(found)}" if found else ""
+        return ", and ".join(found)
 
 
 def _these(count: int) -> str:
     return "this one case" if count == 1 else f"these {count:,} cases"
 
 
-def with_claim(guarantee: str, pools: Pools) -> str:
-    """The guarantee of a study: that of its stopping rule, and what its questions are about."""
-    return f"{guarantee}; {pools.words}" if guarantee and pools.words else guarantee
+def with_claims(guarantee: str, claim: JudgesClaim, judges: Collection[str | None], pools: Pools) -> str:
+    """The guarantee of a study: that of its stopping rule, and what its questions are about. `judges` are those whose
+    answers were counted; None is a judge without a name."""
+    words = ", ".join(part for part in (_judges_words(claim, judges, pools), pools.words) if part)
+    return f"{guarantee}; items are compared {words}" if guarantee and words else guarantee
+
+
+def _judges_words(claim: JudgesClaim, judges: Collection[str | None], pools: Pools) -> str:
+    if claim == "public":
+        return "on average over the public that the judges come from (each judge was asked once, with one ballot)"
+    if pools.recorded:
+        return ""  # the votes are the judge's, not the judge
+    if set(judges) <= {None}:
+        return "by the judges' answers" if pools.replaced else ""
+    return "by this judge's answers" if len(judges) == 1 else "for every judge who answered"
+
+
+def claim_sentences(
+    judges_claim: JudgesClaim, cases_claim: CasesClaim, judges: Collection[str | None], pools: Pools
+) -> tuple[str, ...]:
+    """What a proof of this study is about, one sentence for each claim that it makes."""
+    has_names = judges_claim == "public" or not set(judges) <= {None}
+    is_one = judges_claim == "each" and len(judges) == 1
+    has_cases = any(pools) or cases_claim == "like these"
+    about_cases: CasesClaim = "like these" if pools.is_once else cases_claim
+    about_judges = ONE_JUDGE if is_one else SENTENCES[judges_claim]
+    found = has_names and about_judges, has_cases and SENTENCES[about_cases]
+    return tuple(sentence for sentence in found if sentence)
 
 
 class CasePool:

@@ -13,7 +13,7 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, StudyDiffers, StudyExists
-from shortlist.study.claims import CasesClaim, check_claim
+from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim
 from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.storage import Storage
 from shortlist.study.study import Study
@@ -36,6 +36,8 @@ def create_study(
     max_votes: int | None = None,
     allowed: Iterable[tuple[str, str]] | None = None,
     cases_claim: CasesClaim = "these",
+    judges_claim: JudgesClaim = "each",
+    ballot_size: int = 10,
     seed: int = 0,
 ) -> Study:
     """Create a study that finds the best k items with an error of at most delta.
@@ -49,6 +51,9 @@ def create_study(
     allowed: the pairs of items that may be asked (bridge, sharpen and learn-then-prove only). Default: all pairs.
     cases_claim: what a proof is about if the items are compared on cases: "these" cases, or cases "like these". For the
         second, each case serves one question of the study, which ends when all cases are used.
+    judges_claim: what a proof is about if judges differ: "each" judge who answered, or the "public" that the judges
+        come from. For the second, each judge is asked once, with a ballot of up to `ballot_size` pairs, and what is not
+        answered counts as lost by both items. It needs many more judges. See `Study.ballot`.
     seed: decides which item is shown first and what the sampling rule draws. Same seed and answers, same questions.
 
     storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.
@@ -66,12 +71,14 @@ def create_study(
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
-    number, claim = whole("seed", seed, 0), check_claim(cases_claim)
+    number, is_plain = whole("seed", seed, 0), asks.name == "bridge" and stops.name == "edges"
+    judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
+    claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)
     if storage is None:
-        return Study(names, problem, asks, stops, number, check_name(name or "study"), cases_claim=claim)
+        return Study(names, problem, asks, stops, number, check_name(name or "study"), None, *claims)
     if name is None:
         raise BadProblem("a stored study needs a name; pass name=")
-    spec, place = make_spec(names, problem, asks, stops, number, claim), open_storage(storage)
+    spec, place = make_spec(names, problem, asks, stops, number, *claims), open_storage(storage)
     try:
         place.create(check_name(name), spec.dump())
     except StudyExists:
@@ -88,7 +95,10 @@ def load_study(name: str, storage: str | Storage) -> Study:
     place = open_storage(storage, create=False)
     spec = load_spec(place.spec(name))
     rules = spec.sampling_rule(), spec.stopping_rule()
-    return Study(spec.items, spec.problem(), *rules, spec.seed, name, place, spec.cases_claim)
+    return Study(
+        spec.items, spec.problem(), *rules, spec.seed, name, place, spec.cases_claim, spec.judges_claim,
+        spec.ballot_size,
+    )  # fmt: skip
 
 
 def open_storage(storage: str | Storage, create: bool = True) -> Storage:
@@ -133,6 +143,8 @@ class Spec:
     stopping: Named
     seed: int
     cases_claim: CasesClaim
+    judges_claim: JudgesClaim
+    ballot_size: int
 
     def problem(self) -> Problem:
         family = make_family(self.family, self.sigma)
@@ -161,13 +173,13 @@ class Spec:
 
 def make_spec(
     items: Sequence[str], problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed: int,
-    cases_claim: CasesClaim,
+    cases_claim: CasesClaim, judges_claim: JudgesClaim, ballot_size: int,
 ) -> Spec:  # fmt: skip
     return Spec(
         tuple(items), problem.k, problem.delta, problem.family.name, getattr(problem.family, "sigma", 1.0),
         problem.bound, problem.tolerance, problem.max_votes, problem.allowed,
         _named(sampling, SAMPLING_RULES, "sampling rule"),
-        _named(stopping, STOPPING_RULES, "stopping rule"), seed, cases_claim,
+        _named(stopping, STOPPING_RULES, "stopping rule"), seed, cases_claim, judges_claim, ballot_size,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class Asked(NamedTuple):
     pool: int = 0  # how many cases there were to draw from, used ones too
     drawing: Drawing | None = None  # how the case was drawn
     shown: bool = True  # False: prefetched, and the judge has not seen it yet
+    place: int | None = None  # on the judge's ballot, from 0; None if it is on no ballot
 
 
 class Shown(NamedTuple):
@@ -74,7 +75,7 @@ DROPPED = "no longer needed"
 
 class Skipped(NamedTuple):
     """The question was closed without an answer and without an effect on the evidence: by the judge, or because it was
-    prefetched and never shown."""
+    prefetched and never shown. A question of a ballot is lost instead."""
 
     question: int
     reason: str = ""

@@ -13,7 +13,7 @@ from shortlist.core.pairs import Flags, pair_number
 from shortlist.core.revisions import place_import
 from shortlist.core.tally import Block
 from shortlist.core.units import find_units, is_shared, looks_sorted
-from shortlist.errors import BadProblem
+from shortlist.errors import BadProblem, BadVotes
 from shortlist.study.events import Imported
 from shortlist.study.rows import RowTable
 from shortlist.study.state import StudyState
@@ -31,10 +31,11 @@ class ImportRows:
     id: tuple[str | None, ...]
 
     def digests(self, items: Sequence[str]) -> list[str]:
-        """A digest per row: of what it says, and how many rows of this import said the same before it."""
+        """A digest per row: of everything but its outcome, and how many rows of this import were alike before it.
+        Which rows were imported before must not depend on outcomes, or of new votes only some outcomes would count."""
         seen: Counter[tuple[object, ...]] = Counter()
         found = []
-        for first, second, *rest in zip(*vars(self).values(), strict=True):
+        for first, second, _, *rest in zip(*vars(self).values(), strict=True):
             row = (items[first], items[second], *rest)
             text = repr((*row, seen[row])).encode("utf-8", "backslashreplace")
             found.append(hashlib.blake2b(text, digest_size=8).hexdigest())
@@ -55,7 +56,8 @@ def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTabl
     a vote on a pair on which its judge bets nothing any more."""
     state = study.settled
     digests = rows.digests(items)
-    new = [place for place, digest in enumerate(digests) if digest not in table.digests]
+    _check_repeated(rows, digests, table, items)
+    new = [place for place, digest in enumerate(digests) if table.digests.get(digest) != rows.outcome[place]]
     repeated, rows = len(digests) - len(new), rows.select(new)
     digests = [digests[place] for place in new]
     if "ledger" not in state.stopping.wants:
@@ -77,6 +79,18 @@ def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTabl
         assert placed.weights is not None
         bets, weights = placed.bets, placed.weights
     return _event(rows, source, (bets.tolist(), weights.tolist(), share.tolist()), digests, repeated, is_sorted)
+
+
+def _check_repeated(rows: ImportRows, digests: Sequence[str], table: RowTable, items: Sequence[str]) -> None:
+    """Raise BadVotes if a row differs from the one that was imported before in its place: these are other votes, or in
+    another order. Rows of a unit that was seen weigh nothing, so they may differ."""
+    for place, digest in enumerate(digests):
+        if rows.unit[place] is None and table.digests.get(digest, rows.outcome[place]) != rows.outcome[place]:
+            pair = f"{items[rows.first[place]]!r} and {items[rows.second[place]]!r}"
+            raise BadVotes(
+                f"row {place + 1} ({pair}) was imported before with another outcome. If these are new votes, give each "
+                "an id that no earlier vote has. If the file has grown, keep the earlier rows first, in the same order"
+            )
 
 
 def _may_bet(rows: ImportRows, study: StudyState) -> Flags:

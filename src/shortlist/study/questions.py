@@ -27,6 +27,7 @@ class Question:
     judge: str | None = None
     bet: float = 0.0  # on `first`, fixed when the question was asked
     case: str | None = None  # the id of the case on which the items are compared
+    place: int | None = None  # on the judge's ballot, from 0; None if it is on no ballot
 
 
 def as_outcomes(values: Sequence[float]) -> Floats:

@@ -52,6 +52,7 @@ class Row(NamedTuple):
     source: str = ""  # of an import
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
     weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out
+    place: int | None = None  # on the judge's ballot, from 0
 
     @property
     def is_vote(self) -> bool:
@@ -69,7 +70,7 @@ class RowTable:
         self._place: dict[int, int] = {}  # of a question
         self._of_judge: dict[str, list[int]] = {}
         self._counts: Counter[Status] = Counter()
-        self.digests: set[str] = set()  # of imported rows
+        self.digests: dict[str, float] = {}  # of imported rows, with their outcomes
         self.units: set[str] = set()  # of imported rows
         self.repeated = 0  # rows that imports left out because they were counted before
         self.is_sorted = False  # did an import look sorted?
@@ -98,9 +99,10 @@ class RowTable:
         first, second = self.items[event.first], self.items[event.second]
         self._append(
             Row(
-                event.question, first, second, None, event.judge, event.case, None, event.bet, entry.at, None, "pending"
+                event.question, first, second, None, event.judge, event.case, None, event.bet, entry.at, None,
+                "pending", place=event.place,
             )
-        )
+        )  # fmt: skip
 
     def _told(self, event: Told, entry: Entry) -> None:
         status = "counted" if event.settles is None else "answered"
@@ -144,7 +146,7 @@ class RowTable:
                     source=event.source, answered=entry.number, weight=weight,
                 )
             )  # fmt: skip
-        self.digests.update(event.digest)
+        self.digests.update(zip(event.digest, event.outcome, strict=True))
         self.units.update(unit for unit in event.unit if unit is not None)
         self.repeated += event.repeated
         self.is_sorted = self.is_sorted or event.is_sorted

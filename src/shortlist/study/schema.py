@@ -1,11 +1,16 @@
 """A database: the way to it, its tables and their version. `migrations/versions` makes the same tables step by step."""
 
+import logging
 import math
+import os
+import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
+    URL,
     BigInteger,
     Boolean,
     Column,
@@ -27,17 +32,21 @@ from sqlalchemy import (
     make_url,
     text,
 )
-from sqlalchemy.exc import ArgumentError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from shortlist.errors import BadStorage
 
-PATIENCE = 60.0  # seconds to wait for another process's lock
+log = logging.getLogger("shortlist")
+NOTICE = 2.0  # seconds of waiting for another process's lock before a person is told
+PATIENCE = 60.0  # seconds before waiting is given up
+CONNECT = 10.0  # seconds for a database server to accept a connection
 IDLE = 5.0  # seconds after which a connection may have been lost
 FLUSH = (  # PostgreSQL has one log, so this commit also flushes every commit before it
     "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'shortlist', 'flush'); COMMIT"
 )
 HEAD = "0001"  # the newest of migrations/versions
+VERSION = "shortlist_version"  # the table that says which of them the tables are
 
 tables = MetaData()
 number = BigInteger().with_variant(Integer, "sqlite")
@@ -120,16 +129,16 @@ uploads = Table(
 )  # fmt: skip
 
 
-def has_tables(engine: Engine) -> bool:
-    return inspect(engine).has_table("alembic_version")
-
-
 def schema_version(engine: Engine) -> str | None:
-    if not has_tables(engine):
-        return None
+    """The version of the tables; None if there are none of ours."""
     with engine.connect() as connection:
-        found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return found
+        return _version(connection)
+
+
+def foreign_tables(engine: Engine) -> list[str]:
+    """The tables in a database that has none of ours."""
+    names = inspect(engine).get_table_names()  # one look: another process may be making ours
+    return [] if VERSION in names else sorted(names)
 
 
 def upgrade(engine: Engine, version: str = HEAD) -> None:
@@ -141,17 +150,19 @@ def upgrade(engine: Engine, version: str = HEAD) -> None:
     config.set_main_option("script_location", "shortlist.study:migrations")
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
-            connection.execute(text("BEGIN IMMEDIATE"))
+            begin(connection, shown(str(engine.url)))
         else:
             connection.execute(text("SELECT pg_advisory_xact_lock(73501)"))
-        if not inspect(connection).has_table("alembic_version") or _version(connection) != version:
-            config.attributes["connection"] = connection
+        if _version(connection) != version:
+            config.attributes.update(connection=connection, table=VERSION)
             command.upgrade(config, version)
         connection.commit()
 
 
 def _version(connection: Connection) -> str | None:
-    found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    if not inspect(connection).has_table(VERSION):
+        return None
+    found: str | None = connection.scalar(text(f"SELECT version_num FROM {VERSION}"))
     return found
 
 
@@ -160,22 +171,60 @@ def connect(url: str) -> Engine:
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() == "postgresql":
-            return _with_pings(create_engine(parsed.set(drivername="postgresql+psycopg")))
+            return _with_pings(create_engine(_with_limits(parsed)))
         if parsed.get_backend_name() != "sqlite":
             raise BadStorage(f"{shown(url)} is neither sqlite:///FILE nor postgresql://USER@HOST/DATABASE")
         if parsed.database in (None, "", ":memory:"):
             raise BadStorage(
                 "a SQLite storage needs a file, such as sqlite:///studies.db; leave storage out for memory"
             )
-        if not (folder := Path(str(parsed.database)).absolute().parent).is_dir():
+        if not (folder := sqlite_file(url).absolute().parent).is_dir():
             raise BadStorage(f"there is no folder {folder}; create it, or choose another place for the database")
-        engine = create_engine(parsed, connect_args={"timeout": PATIENCE, "isolation_level": None})
+        engine = create_engine(parsed, connect_args={"timeout": NOTICE, "isolation_level": None})
     except ArgumentError:
         raise BadStorage(f"{url!r} is not a storage; give sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     except ModuleNotFoundError:
         raise BadStorage("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'") from None
     event.listen(engine, "connect", _set_up_sqlite)
     return engine
+
+
+def _with_limits(url: URL) -> URL:
+    """With the driver, the name that other users of the server see, and limits, unless the URL sets its own."""
+    limits = f"-c lock_timeout={1000 * NOTICE:.0f} -c statement_timeout={1000 * PATIENCE:.0f}"
+    named = {
+        "application_name": f"shortlist process {os.getpid()} on {socket.gethostname()}"[:63],
+        "options": limits,
+        "connect_timeout": f"{CONNECT:.0f}",
+    }
+    return url.set(drivername="postgresql+psycopg", query={**named, **url.query})
+
+
+def begin(connection: Connection, place: str) -> None:
+    """Begin a transaction that writes to SQLite: take the lock of the file now, because a transaction that reads first
+    could not get it later."""
+    wait_for(lambda: connection.execute(text("BEGIN IMMEDIATE")), place, lambda: "another process")
+
+
+def wait_for(take: Callable[[], object], place: str, holder: Callable[[], str]) -> None:
+    """Take a lock, and say for whom this waits if it takes long. Raises the database's error after PATIENCE seconds."""
+    since, told = time.monotonic(), False
+    while True:
+        try:
+            take()
+            return
+        except OperationalError as reason:
+            waited = time.monotonic() - since
+            if not _is_locked(reason) or waited > PATIENCE:
+                raise
+            if not told:
+                log.warning("waiting up to %.0f s for %s, which is writing to %s", PATIENCE, holder(), place)
+            told = True
+
+
+def _is_locked(reason: OperationalError) -> bool:
+    said = str(reason.orig)
+    return "database is locked" in said or "lock timeout" in said
 
 
 def _with_pings(engine: Engine) -> Engine:
@@ -199,7 +248,9 @@ def _with_pings(engine: Engine) -> Engine:
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
     """Readers do not wait for writers, and a committed vote survives a crash of the process."""
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    pragmas = ("synchronous=NORMAL", "foreign_keys=ON")
+    is_wal = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    for pragma in pragmas if is_wal else ("journal_mode=WAL", *pragmas):  # a read-only file can still be read
         connection.execute(f"PRAGMA {pragma}").close()
 
 
@@ -223,5 +274,10 @@ def shown(url: str) -> str:
 
 def check_file(url: str) -> None:
     """Raise BadStorage if the SQLite file is missing, because opening it would create it."""
-    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+    if url.startswith("sqlite:///") and not sqlite_file(url).exists():
         raise BadStorage(f"there is no storage {shown(url)}; create a study in it first")
+
+
+def sqlite_file(url: str) -> Path:
+    """The file of a SQLite URL, also of one such as sqlite:///file:studies.db?mode=ro&uri=true."""
+    return Path(str(make_url(url).database).removeprefix("file:"))

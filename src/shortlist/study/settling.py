@@ -12,6 +12,7 @@ from shortlist.study.events import DROPPED, EXPIRED, LEFT, Event, Lost, Settled,
 from shortlist.study.state import StudyState, Unsettled
 
 SETTLES_AFTER = 30.0  # seconds in which a person may take an answer back
+BALLOT_LEASE = 3600.0  # seconds that a person has for the next question of a ballot, where nothing else is said
 
 
 def due(state: StudyState, now: float) -> list[Event]:
@@ -27,16 +28,17 @@ def due(state: StudyState, now: float) -> list[Event]:
 
 
 def closing(state: StudyState, question: Unsettled, reason: str) -> Event:
-    """How a question ends that nobody answers: lost if it was shown, else dropped. Measured differences and rules that
-    need the order know no largest loss, so there it is skipped."""
-    number = question.asked.question
-    return Lost(number, reason) if question.asked.shown and state.any_order else Skipped(number, reason)
+    """How a question ends that nobody answers: lost if it was shown or is on a ballot, else dropped. Measured
+    differences and rules that need the order know no largest loss, so there it is skipped."""
+    number, is_seen = question.asked.question, question.asked.shown or question.asked.place is not None
+    return Lost(number, reason) if is_seen and state.any_order else Skipped(number, reason)
 
 
 def skipping(state: StudyState, number: int, reason: str) -> Event:
-    """A judge skips a question. If its answer was taken back before, it is lost."""
+    """A judge skips a question. If its answer was taken back before, or it is on a ballot, it is lost."""
     question = state.unsettled[number]
-    return closing(state, question, reason) if question.reopened else Skipped(number, reason)
+    is_lost = question.reopened or question.asked.place is not None
+    return closing(state, question, reason) if is_lost else Skipped(number, reason)
 
 
 def answers_of(state: StudyState, judge: str | None) -> list[Event]:
@@ -51,21 +53,25 @@ def all_answers(state: StudyState) -> list[Event]:
 
 
 def leaving(state: StudyState, judge: str) -> list[Event]:
-    """A judge leaves: answers settle, answers taken back are lost, and what was not shown is dropped. A question on the
-    screen keeps its lease, so that the judge may come back to it."""
+    """A judge leaves: answers settle, answers taken back and the rest of a ballot are lost, and what was not shown is
+    dropped. Another question on the screen keeps its lease, so that the judge may come back to it."""
     found = answers_of(state, judge)
     for question in state.unsettled.values():
-        if question.asked.judge == judge and question.is_pending and (question.reopened or not question.asked.shown):
+        asked = question.asked
+        is_over = question.reopened or not asked.shown or asked.place is not None
+        if asked.judge == judge and question.is_pending and is_over:
             found.append(closing(state, question, LEFT))
     return found
 
 
 def useless(state: StudyState, judge: str) -> list[Event]:
-    """Drop questions that were prefetched for a judge and not shown, if their pair needs no more votes."""
+    """Drop questions that were prefetched for a judge and not shown, if their pair needs no more votes. Nothing is
+    taken from a ballot: the judge's own answers may be why."""
     return [
         Skipped(question.asked.question, DROPPED)
         for question in state.unsettled.values()
         if question.asked.judge == judge and question.is_pending and not question.asked.shown
+        if question.asked.place is None
         if _needs_no_vote(state, question)
     ]  # fmt: skip
 

@@ -10,33 +10,40 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
-from shortlist.errors import BadStorage, StorageOutdated, StudyExists, UnknownStudy
+from shortlist.errors import BadStorage, BrokenChain, ForeignStorage, StorageOutdated, StudyExists, UnknownStudy
 from shortlist.study.events import Entry, chain, dump, load, origin
 from shortlist.study.schema import (
     FLUSH,
     HEAD,
     answers,
+    begin,
     check_file,
     commit_quickly,
     connect,
     events,
-    has_tables,
+    foreign_tables,
     runs,
     schema_version,
     shown,
     snapshots,
+    sqlite_file,
     studies,
     upgrade,
+    wait_for,
 )
 from shortlist.study.storage import AnswerKey, Snapshot, Writer
 
-_BEGIN = text("BEGIN IMMEDIATE")  # takes the lock now: a transaction that reads first could not get it later
+_HOLDER = text(  # who has locked a study: the oldest other transaction that holds the lock of a row of the table
+    "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.relation = "
+    "'studies'::regclass AND l.mode = 'RowShareLock' AND a.pid <> pg_backend_pid() ORDER BY a.xact_start LIMIT 1"
+)
 _ENTRIES = select(*(events.c[name] for name in ("number", "at", "kind", "body", "previous"))).order_by(events.c.number)
 
 
@@ -46,10 +53,17 @@ class _Writer:
 
     connection: Connection
     study: int
+    name: str
 
     def since(self, number: int) -> list[Entry]:
         here = (events.c.study == self.study) & (events.c.number >= number)
-        return [_entry(*row) for row in self.connection.execute(_ENTRIES.where(here))]
+        return [self._entry(*row) for row in self.connection.execute(_ENTRIES.where(here))]
+
+    def _entry(self, number: int, at: float, kind: str, body: str, previous: str) -> Entry:
+        try:
+            return Entry(number, at, load(kind, body), previous, chain(previous, number, at, kind, body))
+        except (ValueError, KeyError, TypeError):
+            raise BrokenChain(self.name, number) from None
 
     def add(self, entries: Sequence[Entry], head: str) -> str:
         rows = []
@@ -63,31 +77,39 @@ class _Writer:
         return head
 
 
-def _entry(number: int, at: float, kind: str, body: str, previous: str) -> Entry:
-    return Entry(number, at, load(kind, body), previous, chain(previous, number, at, kind, body))
-
-
 class Database:
     """A storage behind a URL such as sqlite:///studies.db or postgresql://user@host/database."""
 
     keeps_snapshots = True
 
-    def __init__(self, url: str, flush_later: bool = False) -> None:
-        """flush_later: PostgreSQL writes to disk when `flush` is called, not while the lock of a study is held."""
+    def __init__(self, url: str, flush_later: bool = False, create: bool = True) -> None:
+        """flush_later: PostgreSQL writes to disk when `flush` is called, not while the lock of a study is held.
+        create: make the tables in an empty database."""
         self.url, self._engine = shown(url), connect(url)
         self._flush_later = flush_later and self._engine.dialect.name == "postgresql"
         if self._flush_later:
             commit_quickly(self._engine)
         self._ids: dict[str, int] = {}
         try:
-            if not has_tables(self._engine):
-                upgrade(self._engine)
-            found = schema_version(self._engine)
+            self._check_tables(create)
         except SQLAlchemyError as reason:
             self.close()
             raise _no_answer(self.url, reason) from reason
-        if found != HEAD:
+        except BadStorage:
             self.close()
+            raise
+        self._file = None if self._engine.dialect.name != "sqlite" else sqlite_file(url)
+        self._inode = None if self._file is None else self._file.stat().st_ino
+
+    def _check_tables(self, create: bool) -> None:
+        found = schema_version(self._engine)
+        if found is None:
+            if others := foreign_tables(self._engine):
+                raise ForeignStorage(self.url, others)
+            if not create:
+                raise BadStorage(f"{self.url} has no studies; create one in it first")
+            upgrade(self._engine)
+        elif found != HEAD:
             raise StorageOutdated(self.url, found, HEAD)
 
     def close(self) -> None:
@@ -119,14 +141,28 @@ class Database:
     def since(self, name: str, number: int) -> list[Entry]:
         study = self._id(name)
         with self.reading() as connection:
-            return _Writer(connection, study).since(number)
+            return _Writer(connection, study, name).since(number)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writer]:
         study = self._id(name)
         with self._transaction() as connection:
-            connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
-            yield _Writer(connection, study)
+            self._lock(connection, study)
+            yield _Writer(connection, study, name)
+
+    def _lock(self, connection: Connection, study: int) -> None:
+        """Lock a study on PostgreSQL, as the first thing in a transaction. SQLite has locked the file."""
+        if self._engine.dialect.name == "sqlite":
+            return
+
+        def take() -> None:
+            try:
+                connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
+            except OperationalError:
+                connection.rollback()
+                raise
+
+        wait_for(take, self.url, lambda: str(connection.scalar(_HOLDER) or "another process"))
 
     def snapshot(self, name: str) -> Snapshot | None:
         columns = (snapshots.c[part] for part in Snapshot._fields)
@@ -139,7 +175,7 @@ class Database:
         study = self._id(name)
         newer = (snapshots.c.study == study) & (snapshots.c.number < snapshot.number)
         with self._transaction() as connection:
-            connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
+            self._lock(connection, study)
             old = connection.scalar(select(snapshots.c.number).where(snapshots.c.study == study))
             if old is None:
                 connection.execute(insert(snapshots), {"study": study, **snapshot._asdict()})
@@ -208,12 +244,29 @@ class Database:
         """A transaction that writes. A connection that closes without a commit takes everything back."""
         try:
             with self._engine.connect() as connection:
-                if self._engine.dialect.name == "sqlite":
-                    connection.execute(_BEGIN)
+                if self._file is not None:
+                    begin(connection, self.url)
+                    self._check_file(self._file)
                 yield connection
                 connection.commit()
         except SQLAlchemyError as reason:
             raise _no_answer(self.url, reason) from reason
+
+    def forget(self, name: str) -> None:
+        """A study was renamed or deleted."""
+        self._ids.pop(name, None)
+
+    def _check_file(self, file: Path) -> None:
+        """SQLite goes on writing to a file that was deleted, and all of it is lost."""
+        try:
+            same = file.stat().st_ino == self._inode
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise BadStorage(
+                f"the file of {self.url} was deleted, moved or replaced; put it back, or restore a backup, and run the "
+                "same command again"
+            )
 
     def _id(self, name: str) -> int:
         if name not in self._ids:
@@ -235,7 +288,7 @@ def open_database(url: str, create: bool = True) -> Database:
     if place not in _open:
         if not create:
             check_file(url)
-        _open[place] = Database(url)
+        _open[place] = Database(url, create=create)
     return _open[place]
 
 

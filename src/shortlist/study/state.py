@@ -24,7 +24,7 @@ from shortlist.core.problem import Problem
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
 from shortlist.errors import NothingToAsk, StudyDone, StudyPaused, VoidJudge
-from shortlist.study.claims import NO_CASES, CasePool, Pools
+from shortlist.study.claims import NO_CASES, Ballots, CasePool, Pools
 from shortlist.study.events import (
     Asked,
     CountedVote,
@@ -96,6 +96,8 @@ class StudyState(NamedTuple):
     setups: Setups = Setups()
     pools: Pools = Pools()
     spent: tuple[tuple[str | None, int], ...] = ()  # judges and pairs on which they bet nothing any more
+    judges: frozenset[str | None] = frozenset()  # whose votes the verdict rests on; None has no name
+    ballots: Ballots = Ballots()
 
     @property
     def any_order(self) -> bool:
@@ -194,7 +196,8 @@ def apply(event: Event, state: StudyState) -> StudyState:
 def _asked(event: Asked, state: StudyState) -> StudyState:
     unsettled = {**state.unsettled, event.question: Unsettled(event)}
     pools = state.pools if event.drawing is None else state.pools.after(event.drawing, event.pool)
-    return state._replace(unsettled=unsettled, n_asked=event.question + 1, pools=pools)
+    ballots = state.ballots if event.place is None else state.ballots.listing(str(event.judge))
+    return state._replace(unsettled=unsettled, n_asked=event.question + 1, pools=pools, ballots=ballots)
 
 
 def _taken_over(event: TakenOver, state: StudyState) -> StudyState:
@@ -251,7 +254,8 @@ def _unchanged(event: Late, state: StudyState) -> StudyState:
 
 def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
     if event.judge is not None:
-        state = state._replace(voided=state.voided | {event.judge})
+        judges = state.judges if state.settled.verdict.done else state.judges - {event.judge}
+        state = state._replace(voided=state.voided | {event.judge}, judges=judges)
     else:
         n = state.ahead.problem.n
         spent = ((vote.judge, pair_number(n, vote.first, vote.second)) for vote in event.votes)
@@ -270,6 +274,8 @@ def _imported(event: Imported, state: StudyState) -> StudyState:
     pending, settled, votes = pending_votes(state), state.settled, event.block
     if not len(event.first):
         return state
+    if not settled.verdict.done:
+        state = state._replace(judges=state.judges.union(event.judge))
     with one_thread():
         if "ledger" in settled.stopping.wants:
             settled = revisions.add_import(settled, votes, np.asarray(event.share), event.is_sorted, pending)
@@ -305,6 +311,11 @@ def pending_votes(state: StudyState) -> Block | None:
 
 def _close(state: StudyState, closed: Unsettled) -> StudyState:
     """With a question that was answered or skipped."""
+    judge, place, is_answered = closed.asked.judge, closed.asked.place, closed.outcome is not None
+    if is_answered and judge not in state.judges and not state.settled.verdict.done:
+        state = state._replace(judges=state.judges | {judge})
+    if place is not None:
+        state = state._replace(ballots=state.ballots.closing(str(judge), place, is_answered))
     if not state.any_order:
         return _close_in_order(state, closed)
     left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}

@@ -7,22 +7,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
-from shortlist.core import loop
-from shortlist.core.linalg import one_thread
 from shortlist.core.outcomes import outcome_told
-from shortlist.core.problem import Problem, whole
-from shortlist.core.sampling.base import SamplingRule
-from shortlist.core.stopping.base import StoppingRule
-from shortlist.core.stopping.posterior import chances
-from shortlist.core.stopping.verdict import Verdict, named, renamed
-from shortlist.core.tally import Tally, evolve
+from shortlist.core.problem import whole
+from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
     BadProblem,
     BadVotes,
+    BallotDone,
     LateAnswer,
     NothingToAsk,
     NothingToUndo,
@@ -30,17 +25,16 @@ from shortlist.errors import (
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.study.caveats import find_caveats, import_caveats
-from shortlist.study.claims import NO_CASES, CasePool, CasesClaim, Pools, with_claim
+from shortlist.study.ballots import open_ballot
+from shortlist.study.caveats import import_caveats
+from shortlist.study.claims import NO_CASES, CasePool
 from shortlist.study.events import (
     DROPPED,
     EXPIRED,
     VOIDED,
     Asked,
     CountedVote,
-    Entry,
     Event,
-    Head,
     JudgeSetup,
     Late,
     Materials,
@@ -53,8 +47,8 @@ from shortlist.study.events import (
     Withdrawn,
 )
 from shortlist.study.importing import ImportRows, make_import
-from shortlist.study.questions import Pair, Pairs, Question, advise, as_outcomes, check_pairs, number_of_pair
-from shortlist.study.rows import Row, Status, as_frame, counted, study_html
+from shortlist.study.questions import Pair, Pairs, Question, as_outcomes, check_pairs, number_of_pair
+from shortlist.study.rows import Row
 from shortlist.study.settling import (
     SETTLES_AFTER,
     all_answers,
@@ -65,54 +59,20 @@ from shortlist.study.settling import (
     skipping,
     useless,
 )
-from shortlist.study.setups import Setups
 from shortlist.study.state import (
-    BoundHistory,
     StudyState,
     apply,
     apply_all,
     check_open,
-    empty_state,
     next_question,
-    pending_votes,
 )
-from shortlist.study.storage import MemoryStorage, Storage
-from shortlist.study.sync import Sync
+from shortlist.study.view import StudyView
 
-VoteTuple = tuple[str, str, float, str | None]  # first, second, outcome, judge
 Cases = Sequence[str] | Mapping[Pair, Sequence[str]]  # ids, for all pairs or by pair
 
 
-class Study:
+class Study(StudyView):
     """A search for the best k items. `create_study` and `load_study` return one."""
-
-    def __init__(
-        self,
-        items: Sequence[str],
-        problem: Problem,
-        sampling: SamplingRule,
-        stopping: StoppingRule,
-        seed: int,
-        name: str = "study",
-        storage: Storage | None = None,
-        cases_claim: CasesClaim = "these",
-    ) -> None:
-        """The study of that name in the storage. Without a storage: a new study in memory."""
-        self.items = tuple(items)
-        self.problem, self.seed, self.name, self.cases_claim = problem, seed, name, cases_claim
-        self._number = {item: number for number, item in enumerate(self.items)}
-        if storage is None:
-            storage = MemoryStorage()
-            storage.create(name, "")
-        start = empty_state(loop.start(problem, sampling, stopping, seed))
-        self._sync = Sync(storage, name, self.items, start, [problem, problem.family, sampling, stopping])
-        self._named: tuple[Verdict[int], Verdict[str], Pools] | None = None
-
-    def __repr__(self) -> str:
-        return f"<Study of {len(self.items)} items, {len(self._state.pending)} questions pending. {self.verdict}>"
-
-    def _repr_html_(self) -> str:
-        return study_html(self)
 
     @overload
     def ask(
@@ -142,11 +102,18 @@ class Study:
         shown: False prefetches: the judge does not see the question until `show`. If it is never shown, it is
             dropped when the lease ends, without effect.
 
+        In a study about the public the next questions are those of the judge's ballot, see `ballot`.
+
         Raises StudyDone when there is a verdict, NothingToAsk when pending questions use up the vote budget, and
         CasesUsedUp when no case is left. A list is shorter where the budget or the cases end.
         """
-        avoided = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
         wanted = 1 if count is None else whole("count", count, 1)
+        if self.judges_claim == "public":
+            if pair is not None:
+                raise BadProblem("a ballot is drawn as a whole, so no pair can be chosen; leave pair= out")
+            listed = self._on_ballot(judge, avoid, lease, cases, once, run, shown)[:wanted]
+            return listed[0] if count is None else listed
+        avoided = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
         chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
         asked: list[Asked] = []
         with self._sync.transaction():
@@ -172,10 +139,61 @@ class Study:
         questions = [self._question(event) for event in asked]
         return questions[0] if count is None else questions
 
-    def holders(self, judge: str) -> set[str | None]:
-        """The runs that hold the judge's pending questions; None stands for no run."""
-        self.refresh()
-        return {asked.run for asked in self._state.pending if asked.judge == judge}
+    def ballot(
+        self, judge: str, *, lease: float | None = None, avoid: Pairs = (), cases: Cases = (), once: bool = False
+    ) -> list[Question]:
+        """The questions of a judge's ballot that wait for an answer, in the order to ask them.
+
+        For a study about the public (`judges_claim="public"`). The ballot is drawn when the judge first asks, and never
+        changes. Each judge gets one. What is not answered counts as lost by both items for good: after a skip, when the
+        lease ends, or when the judge leaves (`settle`).
+
+        lease: seconds after which what is not answered is lost; `show` begins it again. Without a lease the ballot
+            stays open until every question is answered or skipped, or `settle(judge)` is called. An open ballot may
+            hold up all others, so give a lease to judges who may not come back.
+        avoid: pairs that this judge must not be shown. They count only when the ballot is opened.
+        cases, once: as in `ask`.
+
+        Raises BallotDone when the judge has had a ballot, and BallotsOpen while open ballots may complete the proof:
+        come back later.
+        """
+        if self.judges_claim != "public":
+            raise BadProblem("only a study about the public has ballots; create it with judges_claim='public'")
+        return self._on_ballot(judge, avoid, lease, cases, once, None, False)
+
+    def _on_ballot(
+        self, judge: str | None, avoid: Pairs, lease: float | None, cases: Cases, once: bool, run: str | None,
+        shown: bool,
+    ) -> list[Question]:  # fmt: skip
+        """The pending questions of the judge's ballot, which is opened if there is none. `shown`: the judge sees the
+        first of them now."""
+        if judge is None:
+            raise BadProblem(
+                "a study about the public asks each judge once; give the judge's name (judge=, or --judge)"
+            )
+        avoided = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
+        with self._sync.transaction():
+            now = time.time()
+            until = None if lease is None else now + lease
+            self._add(*due(self._state, now))
+            held = [asked for asked in self._state.pending if asked.judge == judge]
+            if self._state.settled.verdict.done or judge in self._state.voided:
+                held = []
+            elif not held and not self._state.ballots.had(judge) and not self._state.paused:
+                pool = self._pool(cases, once)
+                held = open_ballot(self._state, judge, self.ballot_size, avoided, pool, until, run)
+                self._add(*held)
+            if held and shown and not held[0].shown:
+                self._add(Shown(held[0].question, until))
+        if not held:
+            self._refuse_ballot(judge)
+        return [self._question(asked) for asked in held]
+
+    def _refuse_ballot(self, judge: str) -> None:
+        state = self._state
+        if state.ballots.had(judge) and not state.settled.verdict.done and judge not in state.voided:
+            raise BallotDone(judge)
+        check_open(state, judge, self.name)
 
     def take_over(self, judge: str, run: str, is_free: Callable[[str | None], bool]) -> list[Question]:
         """Give this run the judge's pending questions that no other run works on any more.
@@ -225,7 +243,8 @@ class Study:
 
     def settle(self, judge: str | None = None) -> Verdict[str]:
         """Make answers final. Without a judge: all of them, as before a final result. With a judge, who has left:
-        theirs; what they took back and did not answer again is lost, and what they were not shown is dropped."""
+        theirs; what they took back and did not answer again is lost, the rest of their ballot too, and other questions
+        that they were not shown are dropped."""
         return self._close(all_answers if judge is None else lambda state: leaving(state, judge))
 
     def close_due(self) -> Verdict[str]:
@@ -236,7 +255,8 @@ class Study:
 
     def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
         """Close a question without a vote. Its pair counts as asked. Skip only for reasons that do not depend on what
-        the answer would have been. A question whose answer was taken back is lost by both items instead."""
+        the answer would have been. A question of a ballot, or one whose answer was taken back, is lost by both items
+        instead."""
         with self._sync.transaction():
             asked = self._checked(question)
             if not self._state.is_pending(asked.id):
@@ -287,11 +307,18 @@ class Study:
 
         unit: a label per vote; votes with the same label share a source of chance, such as the case they are about, and
         weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own.
-        id: what tells votes apart that are otherwise equal.
+        id: what tells votes apart that have the same items, judge and unit. Without it the first vote on a pair is
+        taken as the first one on that pair of an earlier import, and so on.
 
-        A row that was imported before is left out. `caveats` of the verdict says what does not count, and why.
+        A row that was imported before is left out; one with another outcome raises BadVotes. `caveats` of the verdict
+        says what does not count, and why.
         """
         rows = self._as_import(first, second, outcome, judge, unit, id)
+        if self.judges_claim == "public":
+            raise BadProblem(
+                "imported votes do not say that each judge was asked once, with a ballot; import them into a study "
+                "whose judges_claim is 'each'"
+            )
         if self.cases_claim == "like these":
             raise BadProblem(
                 "imported votes do not say that each case was used once; import them into a study whose "
@@ -316,175 +343,10 @@ class Study:
         with self._sync.transaction():
             self._add(*events)
 
-    @property
-    def setups(self) -> Setups:
-        """What the votes were given on: digests of texts and cases, and of the settings of every judge that ran."""
-        return self._state.setups
-
-    @property
-    def storage(self) -> Storage:
-        """The storage of its events."""
-        return self._sync.storage
-
-    @property
-    def sampling(self) -> SamplingRule:
-        """The sampling rule, which chooses the next pair."""
-        return self._state.ahead.sampling
-
-    @property
-    def stopping(self) -> StoppingRule:
-        """The stopping rule, which decides when the answer is proved."""
-        return self._state.ahead.stopping
-
-    @property
-    def paused(self) -> bool:
-        return self._state.paused
-
-    def refresh(self) -> Verdict[str]:
-        """Read what other processes have added."""
-        self._sync.refresh()
-        return self.verdict
-
-    @property
-    def verdict(self) -> Verdict[str]:
-        """The verdict so far; cheap. Its error bound may be some votes old: see `examine`."""
-        state, pools, last = self._sync.state.settled, self._sync.state.pools, self._named
-        if last is None or last[0] is not state.verdict or last[2] is not pools:
-            again = None if last is None or last[2] is not pools else renamed(state.verdict, *last[:2])
-            last = state.verdict, again or self._in_words(state.verdict, state.verdict.done), pools
-            self._named = last
-        return last[1]
-
-    def _in_words(self, verdict: Verdict[int], with_caveats: bool) -> Verdict[str]:
-        """The verdict with names, the claim about cases, and what its votes say against the assumptions."""
-        state = self._state
-        found = named(verdict, self.items, state.settled.theta_hat)
-        caveats = self._caveats() if with_caveats else ()
-        return evolve(found, guarantee=with_claim(found.guarantee, state.pools), caveats=caveats)
-
-    def _caveats(self) -> tuple[str, ...]:
-        table, once = self._sync.table, self._state.pools.is_once
-        return find_caveats(counted(table.rows), self.problem.family, once) + import_caveats(table)
-
-    def examine(self) -> Verdict[str]:
-        """The full verdict: the current error bound, which items are proved in or out, and caveats. Slow for many
-        items."""
-        with one_thread():
-            return self._in_words(loop.examine(self._state.settled, pending_votes(self._state)), True)
-
-    @property
-    def bound_history(self) -> BoundHistory:
-        """The error bound over time: points with votes, error_bound and votes_left, oldest first."""
-        return self._state.bound_history
-
-    @property
-    def advice(self) -> str | None:
-        """A hint for the owner: a tie that never resolves, or pairs that block a proof."""
-        return advise(self._state.ahead, self.items)
-
-    @property
-    def utilities(self) -> dict[str, float]:
-        """The ratings estimated from all answers so far: maximum likelihood, or the planning estimate."""
-        return dict(zip(self.items, map(float, self._state.ahead.theta_hat), strict=True))
-
-    @property
-    def tally(self) -> Tally:
-        """The votes behind the verdict, by pair."""
-        return self._state.ahead.tally
-
-    def chances(self, scale: float = 1.5) -> dict[str, float]:
-        """Each item's probability of being in the top k under a N(0, scale^2) prior: an estimate, not a proof."""
-        with one_thread():
-            found = chances(self.problem, self.tally, scale)
-        return dict(zip(self.items, map(float, found), strict=True))
-
-    @property
-    def rows(self) -> list[Row]:
-        """Every question asked and every vote imported, with its status."""
-        return list(self._sync.table.rows)
-
-    def row(self, number: int) -> Row:
-        """The row of a question, with its status."""
-        if not 0 <= number < self._state.n_asked:
-            raise UnknownQuestion(number)
-        return self._sync.table.of_question(number)
-
-    @property
-    def counts(self) -> dict[Status, int]:
-        """How many rows have each status: counted, answered (and not settled), pending, skipped, lost, late, undone,
-        voided."""
-        return self._sync.table.counts
-
-    def rows_of(self, judge: str) -> list[Row]:
-        """The rows of one judge."""
-        return self._sync.table.of_judge(judge)
-
-    @property
-    def voided(self) -> frozenset[str]:
-        """The judges that were voided."""
-        return self._state.voided
-
-    @property
-    def votes(self) -> list[VoteTuple]:
-        """The votes that count, also imported ones and those after the verdict: first, second, outcome, judge, in the
-        order in which they arrived."""
-        return [
-            (row.first, row.second, row.outcome, row.judge)
-            for row in counted(self._sync.table.rows)
-            if row.outcome is not None
-        ]
-
-    def to_pandas(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        return as_frame(self._sync.table.rows)
-
-    def question(self, number: int) -> Question:
-        """The question with this id."""
-        found = self._sync.state.unsettled.get(number)
-        return self._question(found.asked) if found is not None else _question_of(self.row(number))
-
-    @property
-    def pending(self) -> list[Question]:
-        """Questions without an answer, oldest first."""
-        return [self._question(asked) for asked in self._state.pending]
-
-    def is_pending(self, number: int) -> bool:
-        """Whether it was asked and is neither answered nor skipped."""
-        return self._state.is_pending(number)
-
-    def is_shown(self, number: int) -> bool:
-        """Whether a pending question was shown to its judge; False if it was only prefetched."""
-        found = self._state.unsettled.get(number)
-        return found is not None and found.asked.shown
-
-    def is_reopened(self, number: int) -> bool:
-        """Whether a pending question had an answer that the judge took back."""
-        found = self._state.unsettled.get(number)
-        return found is not None and found.is_pending and found.reopened
-
-    def pending_of(self, judge: str | None) -> list[Question]:
-        """The judge's pending questions, oldest first."""
-        return [self._question(asked) for asked in self._state.pending if asked.judge == judge]
-
-    @property
-    def head(self) -> Head:
-        """How many events the study has, and the hash of the last one, which covers all of them. Publish it, and anyone
-        can check later that the record was not changed."""
-        return self._sync.head
-
-    @property
-    def entries(self) -> list[Entry]:
-        """All events, with the times at which they were added."""
-        return self._sync.entries
-
     def transaction(self) -> AbstractContextManager[None]:
         """Questions and answers inside are one write to the storage, with its lock held: all of it happens or
         nothing. Keep it short, and open no other transaction inside."""
         return self._sync.transaction()
-
-    @property
-    def _state(self) -> StudyState:
-        return self._sync.state
 
     def _add(self, *events: Event) -> None:
         self._sync.add(events, apply_all(self._state, events))
@@ -542,10 +404,6 @@ class Study:
         first, second = self._number[row.first], self._number[row.second]
         return CountedVote(row.question, first, second, row.outcome, row.bet, row.weight, row.judge)
 
-    def _question(self, asked: Asked) -> Question:
-        first, second = self.items[asked.first], self.items[asked.second]
-        return Question(asked.question, first, second, asked.judge, asked.bet, asked.case)
-
     def _as_import(
         self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], *labels: Sequence[str | None]
     ) -> ImportRows:
@@ -563,8 +421,3 @@ class Study:
             if not isinstance(name, str) or name not in self._number:
                 raise BadVotes(f"{name!r} is not an item of this study; remove its votes")
         return tuple(self._number[name] for name in names)
-
-
-def _question_of(row: Row) -> Question:
-    assert row.question is not None
-    return Question(row.question, row.first, row.second, row.judge, row.bet or 0.0, row.case)

@@ -1,18 +1,20 @@
 """A study's events and state, synchronised with a storage that other processes also write to."""
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from shortlist.errors import BrokenChain
+from shortlist.errors import BadStorage, BrokenChain
 from shortlist.study.events import Entry, Event, Head, chain, dump, origin
 from shortlist.study.rows import RowTable
 from shortlist.study.snapshot import decode, encode
-from shortlist.study.state import StudyState, apply_all
+from shortlist.study.state import StudyState, apply
 from shortlist.study.storage import Snapshot, Storage, Writer
 
+log = logging.getLogger("shortlist")
 SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off
 
 
@@ -111,16 +113,23 @@ class Sync:
 
     def _fold(self, entries: Sequence[Entry]) -> None:
         self._hash = check_chain(self.name, entries, self._read, self._hash)
-        self.state = apply_all(self.state, (entry.event for entry in entries))
+        for entry in entries:
+            try:
+                self.state = apply(entry.event, self.state)
+            except (LookupError, ValueError, TypeError) as reason:  # such an event cannot follow those before it
+                raise BrokenChain(self.name, entry.number) from reason
         self._read += len(entries)
         if self._table is not None:
             self._table.fold(entries)
 
     def _resume(self) -> None:
         snapshot = self.storage.snapshot(self.name)
-        state = None if snapshot is None else decode(snapshot.data, self.known)
-        if snapshot is not None and state is not None and self._follows(snapshot):
-            self.state, self._read, self._hash = state, snapshot.number, snapshot.head
+        if snapshot is not None:
+            state = decode(snapshot.data, self.known)
+            if state is not None and self._follows(snapshot):
+                self.state, self._read, self._hash = state, snapshot.number, snapshot.head
+            else:
+                log.warning("study %r: its snapshot cannot be used, so all of its events are read again", self.name)
         self._saved = self._effort
         self.refresh()
         if self._effort >= self._saved + SNAPSHOT:
@@ -137,9 +146,13 @@ class Sync:
         return self._read + round(self.state.settled.evidence.tally.votes)
 
     def _save_snapshot(self) -> None:
-        if self.storage.keeps_snapshots:
-            self.storage.save_snapshot(self.name, Snapshot(self._read, self._hash, encode(self.state, self.known)))
         self._saved = self._effort
+        if not self.storage.keeps_snapshots:
+            return
+        try:
+            self.storage.save_snapshot(self.name, Snapshot(self._read, self._hash, encode(self.state, self.known)))
+        except BadStorage as reason:  # the events are stored; a snapshot only makes loading quicker
+            log.warning("study %r: no snapshot was saved, so loading it takes longer (%s)", self.name, reason)
 
 
 def check_chain(study: str, entries: Sequence[Entry], number: int, last: str) -> str:

@@ -25,8 +25,17 @@ from shortlist.votes.cells import (
 )
 from shortlist.votes.files import BadRow, Source, open_source
 from shortlist.votes.formats import Parts, find_parts, is_whole, one_vote_per_row, unit_columns
-from shortlist.votes.table import MAX_VOTES, MAX_WEIGHT, Labels, VoteTable, as_labels, make_table
-from shortlist.votes.units import UnitReport, joined_labels, report_units
+from shortlist.votes.table import (
+    MAX_VOTES,
+    MAX_WEIGHT,
+    Labels,
+    UnitReport,
+    VoteTable,
+    as_labels,
+    joined_labels,
+    make_table,
+    report_units,
+)
 
 IN_ERROR, IN_REPORT = 3, 8  # how many bad rows are listed
 FORMULA = ("=", "+", "-", "@")

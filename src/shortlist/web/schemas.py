@@ -26,7 +26,8 @@ PersonName = Annotated[
 
 class JudgingState(StrEnum):
     open = "open"
-    waiting = "waiting"  # all votes of the limit are asked for; some judges have not answered yet
+    waiting = "waiting"  # the questions that are pending may be enough; some judges have not answered yet
+    finished = "finished"  # this judge has had their ballot
     paused = "paused"
     closed = "closed"
     done = "done"
@@ -38,7 +39,7 @@ class Status(StrEnum):
     answered = "answered"  # stored; it counts when it is settled, and until then an undo is free
     counted = "counted"
     skipped = "skipped"
-    lost = "lost"  # skipped after an undo: it counts as a loss for both items
+    lost = "lost"  # skipped after an undo or on a ballot: it counts as a loss for both items
     reopened = "reopened"  # undone before it was settled: the same question is open again
     undone = "undone"  # undone after it was settled: it supports no item any more
     late = "late"  # stored but not counted: the judge's time for this question was over
@@ -81,6 +82,14 @@ class StudyIn(Strict):
     blind: bool = Field(default=False, description="Hide the names of items that have a text or a picture.")
     instructions: Annotated[Text, Field(max_length=5000)] = ""
     cases: Annotated[list[Annotated[Text, Field(min_length=1, max_length=20_000)]], Field(max_length=1000)] = []
+    judges_claim: Literal["each", "public"] = Field(
+        default="each",
+        description="What a proof is about: each judge who answered, or the public that the judges come from. For the "
+        "second, each judge is asked once, with one ballot, and many more judges are needed.",
+    )
+    ballot_size: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=10, description="How many pairs a judge is asked about at most, if the claim is about the public."
+    )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(
         default=0, description="Seed of the random order of a pair and of the random cases."
     )
@@ -159,6 +168,7 @@ class QuestionOut(BaseModel):
     first: Card = Field(description="Show it on the left.")
     second: Card
     case: str | None = Field(description="What the two are compared on.")
+    place: int | None = Field(description="The place on the judge's ballot, from 0; null if there are no ballots.")
 
 
 class Turn(BaseModel):
@@ -168,7 +178,10 @@ class Turn(BaseModel):
     message: str
     questions: list[QuestionOut] = Field(description="Show the first; its lease has begun. Keep the others for later.")
     answered: int | None = Field(default=None, description="Votes of this judge so far.")
-    progress: float | None = Field(description="Roughly how much of the study is done, from 0 to 1.")
+    progress: float | None = Field(
+        description="Roughly how much of the study, or of the judge's ballot, is done, from 0 to 1."
+    )
+    ballot: int | None = Field(default=None, description="How many pairs the judge's ballot has.")
 
 
 class VoteOut(BaseModel):
@@ -275,12 +288,15 @@ class SettingsOut(BaseModel):
     blind: bool
     instructions: str
     cases: list[str]
+    judges_claim: Literal["each", "public"]
+    ballot_size: int
 
 
 class Dashboard(BaseModel):
     name: str
     state: Literal["open", "paused", "closed", "done"]
     verdict: VerdictOut
+    claims: list[str] = Field(description="What a proof of this study is about, one sentence for each claim.")
     votes_left_low: float | None = Field(description="A rough range of the votes left.")
     votes_left_high: float | None
     counts: Counts

@@ -23,6 +23,7 @@ from shortlist.analysis.agreement import JudgeAgreement
 from shortlist.errors import NotJudgedHere, UnknownStudy
 from shortlist.study.create import load_study
 from shortlist.study.schema import studies
+from shortlist.study.settling import BALLOT_LEASE
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
 from shortlist.web.display import Display, load_display
@@ -136,6 +137,10 @@ class OpenStudy:
         self.card = lru_cache(MOST_CARDS)(self.display.card)
         self.cases = {case.id: case for case in self.display.cases}
         self.case_ids = tuple(self.cases)
+
+    def lease(self, usual: float) -> float:
+        """Seconds that a judge has for a question. A ballot is lost with its lease, so that one is long."""
+        return max(usual, BALLOT_LEASE) if self.study.judges_claim == "public" else usual
 
 
 class StudyCache:

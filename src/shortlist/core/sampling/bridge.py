@@ -42,10 +42,7 @@ class Bridge:
     ) -> tuple[Ints, Floats]:
         if memory.plan is None:
             memory = _remember(evidence, draws)
-        plan = memory.plan
-        assert plan is not None
-        if len(avoid):
-            plan = _without(plan, evidence, avoid, draws)
+        plan = planned(memory, evidence, draws, avoid)
         if not len(plan.pairs):
             line = np.array([pair_number(evidence.tally.n, *plan.line)])
             return (NO_PAIRS, np.empty(0)) if line[0] in avoid else (line, np.array([float(size)]))
@@ -76,6 +73,13 @@ class Bridge:
         return memory.votes_left
 
 
+def planned(memory: BridgeMemory, evidence: Evidence, draws: Draws, avoid: Ints) -> Plan:
+    """The plan, or the best one that does without the pairs to avoid."""
+    plan = memory.plan or _remember(evidence, draws).plan
+    assert plan is not None
+    return _without(plan, evidence, avoid, draws) if len(avoid) else plan
+
+
 def _remember(evidence: Evidence, draws: Draws) -> BridgeMemory:
     ledger = evidence.kept_ledger
     plan = make_plan(ledger, draws.generator())
@@ -96,9 +100,15 @@ def _without(plan: Plan, evidence: Evidence, avoid: Ints, draws: Draws) -> Plan:
 def _chances(plan: Plan, pending: Ints) -> Floats:
     if not len(pending):
         return plan.costs**POWER
+    left = np.maximum(plan.costs - votes_out(plan, pending), 0.0)
+    return (left if left.any() else plan.costs) ** POWER
+
+
+def votes_out(plan: Plan, pending: Ints) -> Floats:
+    """How many pending questions there are on each pair of the plan."""
+    if not len(plan.pairs):
+        return np.empty(0)
     order = np.argsort(plan.pairs)
     slots = np.minimum(np.searchsorted(plan.pairs[order], pending), len(order) - 1)
     hits = plan.pairs[order][slots] == pending
-    waiting = node_sums(order[slots[hits]], np.ones(int(hits.sum())), len(order))
-    left = np.maximum(plan.costs - waiting, 0.0)
-    return (left if left.any() else plan.costs) ** POWER
+    return node_sums(order[slots[hits]], np.ones(int(hits.sum())), len(order))

@@ -1,9 +1,9 @@
 """The paper's Algorithm 1: learn the oracle's allocation online as a two-player game, and track it.
 
 The designer (w, over all pairs) maximises and an opponent (q, over boundary pairs) minimises the information rate;
-both play entropic FTRL on gradients from one sampled boundary pair a round. Paper: Section 5, Algorithm 1.
+both use entropic FTRL with gradients from one sampled boundary pair per round. Paper: Section 5, Algorithm 1.
 
-`Oracle` and `OnlineOracle` know the true utilities: they show what learning costs. Paper: Section 7.
+`Oracle` and `OnlineOracle` know the true utilities, so the difference is the cost of learning. Paper: Section 7.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ from shortlist.core.sampling.base import NO_PAIRS, deficits, hand_out
 from shortlist.core.tally import expected_tally
 from shortlist.errors import BadProblem
 
-FEW, DRAWS = 4, 8  # a block of more rounds than FEW makes do with DRAWS projections a stride
+FEW, DRAWS = 4, 8  # a block of more than FEW rounds uses only DRAWS projections per stride
 TRUST = 0.5  # nats that a weight may gain in one stride
-NEAR_BEST = 2.0  # screening is good to much better than this factor near the best response
+NEAR_BEST = 2.0  # near the best response, screening is much more accurate than this factor
 
 
 class Seen(NamedTuple):
-    """A boundary pair when last drawn: the way to its alternative, where the next projection starts, and gamma."""
+    """A boundary pair when last drawn: direction of its alternative, where the next projection starts, and gamma."""
 
     shift: Floats
     gamma: float
@@ -45,7 +45,7 @@ class TrackingMemory(NamedTuple):
 
 
 class _Gradients(NamedTuple):
-    """What one round gains the designer (over all pairs) and costs the opponent (over the boundary pairs)."""
+    """The gradients of a round: gains of the designer (all pairs), losses of the opponent (boundary pairs)."""
 
     gain: Floats
     loss: Floats
@@ -53,7 +53,7 @@ class _Gradients(NamedTuple):
 
 
 class _Boundary:
-    """The boundary pairs of theta_hat under the design w, projected on demand, each from where it was last."""
+    """The boundary pairs of theta_hat under the design w. Each is projected on demand, from its last projection."""
 
     def __init__(self, problem: Problem, theta_hat: Floats, memory: TrackingMemory) -> None:
         self.problem, self.theta_hat, self.w = problem, theta_hat, memory.w
@@ -83,7 +83,7 @@ class _Boundary:
         return best
 
     def gammas(self) -> Floats:
-        """gamma of every boundary pair when last drawn; drawn now if it never was."""
+        """gamma of every boundary pair when it was last drawn. Pairs that were never drawn are drawn now."""
         for m in (m for m, pair in enumerate(self.pairs.tolist()) if pair not in self.seen):
             self.project(m)
         return np.array([self.seen[pair].gamma for pair in self.pairs.tolist()])
@@ -159,8 +159,8 @@ class OracleTracking:
         return _Gradients(size * self._opponent(memory, game)[m] * nearest.divergence, loss, 1)
 
     def _expected(self, memory: TrackingMemory, game: _Boundary, left: int, rng: np.random.Generator) -> _Gradients:
-        """For simulated blocks: the same in expectation from few projections. Pairs are drawn mostly where q is, and
-        every boundary pair loses its gamma when last drawn."""
+        """For simulated blocks: the same in expectation, from few projections. Pairs are drawn mostly where q is large,
+        and the loss of every boundary pair is its gamma when last drawn."""
         q, size = self._opponent(memory, game), len(game.pairs)
         chance = 0.5 * q + 0.5 / size
         gain = np.zeros(len(memory.w))
@@ -171,12 +171,12 @@ class OracleTracking:
     def _best_response(
         self, memory: TrackingMemory, game: _Boundary, left: int, rng: np.random.Generator
     ) -> _Gradients:
-        """A supergradient of min gamma at the boundary pair that attains it; no q is needed."""
+        """A supergradient of min gamma at the boundary pair that attains it. It does not need q."""
         best = game.nearest()
         return _Gradients(best.divergence, np.zeros(len(game.pairs)), self._stride(memory, best.divergence, left))
 
     def _stride(self, memory: TrackingMemory, gain: Floats, left: int) -> int:
-        """Rounds for which w may follow one gradient: no weight grows by more than a factor e^TRUST."""
+        """Rounds for which w may follow one gradient: a weight grows by at most a factor e^TRUST."""
         fastest = self._step(memory.rounds + 1) * float(gain.max() - memory.w @ gain)
         return left if fastest * left <= TRUST else max(1, int(TRUST / fastest))
 

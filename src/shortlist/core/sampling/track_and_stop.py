@@ -15,7 +15,7 @@ from shortlist.core.problem import Problem, real
 from shortlist.core.sampling.base import NO_PAIRS, deficits, hand_out
 from shortlist.errors import BadProblem, GapNotReached, TieAtCutoff
 
-INSIDE = 1.0 - 1e-9  # rounding must not push an estimate on the edge of Theta out of it
+INSIDE = 1.0 - 1e-9  # rounding must not move an estimate at the boundary of Theta out of it
 
 
 class TrackAndStopMemory(NamedTuple):
@@ -27,7 +27,7 @@ class TrackAndStopMemory(NamedTuple):
 
 @dataclass(frozen=True)
 class TrackAndStop:
-    """growth: solve the game again when the votes grew by this share. gap: relative precision of the solution."""
+    """growth: solve the game again when votes have grown by this share. gap: relative precision of the solution."""
 
     growth: float = 0.05
     gap: float = 0.05
@@ -63,11 +63,11 @@ class TrackAndStop:
     def learn(
         self, memory: TrackAndStopMemory, problem: Problem, evidence: Evidence, rounds: int, draws: Draws
     ) -> TrackAndStopMemory:
-        """The oracle's allocation at the estimate, once every pair was asked; the old one where there is none."""
+        """The oracle's allocation at the estimate, once there are as many votes as pairs; else the old one."""
         votes = evidence.tally.votes
         if votes < max(len(memory.w), (1 + self.growth) * memory.solved):
             return memory
-        from shortlist.core.oracle import solve_oracle  # brings a linear-programming library along
+        from shortlist.core.oracle import solve_oracle  # imports a linear-programming library
 
         theta, bound, start = INSIDE * evidence.theta_hat, problem.bound, memory.w if memory.solved else None
         try:

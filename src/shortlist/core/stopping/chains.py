@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from shortlist.core.betting import Accounts
+from shortlist.core.betting import Accounts, grid_average
 from shortlist.core.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
 from shortlist.core.problem import Problem
 from shortlist.core.tally import Block
@@ -70,8 +70,9 @@ def starts(n: int, sources: Ints) -> Flags:
 ETAS = np.geomspace(0.01, 8.0, 32)
 
 
-def grid_accounts(problem: Problem, block: Block, tolerant: bool = False) -> Accounts:
-    """Accounts of all pairs in the block, seen as the ledger sees them: from the smaller side of the cutoff."""
+def grid_sums(problem: Problem, block: Block, tolerant: bool = False) -> Floats:
+    """Log wealth of each bet of the grid on the pairs of the block [pair, side, bet], in order of pair number, seen as
+    the ledger sees them: from the smaller side of the cutoff."""
     family, n = problem.family, problem.n
     pairs, slots = np.unique(pair_numbers(n, block.first, block.second), return_inverse=True)
     turned = (block.first > block.second) != (2 * problem.k > n)
@@ -79,21 +80,18 @@ def grid_accounts(problem: Problem, block: Block, tolerant: bool = False) -> Acc
     null = -problem.margin if tolerant else 0.0
     scale = 0.5 * family.variance_bound**-0.5  # 1 for Bradley-Terry, in units of sigma for Gaussian votes
     counts = block.counts if block.weights is None else block.counts * block.weights
-    ahead, behind = (
-        _average([
-            node_sums(slots, counts * family.log_factor(null + scale * eta, null, seen), len(pairs))
-            for eta in ETAS
-        ])
+    sides = [
+        [node_sums(slots, counts * family.log_factor(null + scale * eta, null, seen), len(pairs)) for eta in ETAS]
         for seen in (outcome, family.flip(outcome))
-    )  # fmt: skip
-    first, second = pair_ends(n, pairs)
+    ]
+    return np.moveaxis(np.asarray(sides), -1, 0)
+
+
+def grid_accounts(problem: Problem, block: Block, tolerant: bool = False) -> Accounts:
+    """Accounts of all pairs in the block."""
+    first, second = pair_ends(problem.n, np.unique(pair_numbers(problem.n, block.first, block.second)))
     ends = np.concatenate([first, second]), np.concatenate([second, first])
-    return Accounts(*ends, np.concatenate([ahead, behind]))
-
-
-def _average(log_wealth: list[Floats]) -> Floats:
-    average: Floats = np.logaddexp.reduce(np.stack(log_wealth), axis=0) - math.log(len(log_wealth))
-    return average
+    return Accounts(*ends, grid_average(grid_sums(problem, block, tolerant)).T.ravel())
 
 
 def grid_level(problem: Problem, delta: float) -> float:

@@ -1,7 +1,7 @@
 """The paper's stopping rule: the generalised likelihood ratio of every boundary pair against one threshold.
 
 Stop when min Z >= beta. Proved: error at most delta for any sampling rule, if the family and Theta are right
-(paper, Proposition 6.4; in our words docs/guarantee.md). Never stops on an approximation.
+(paper, Proposition 6.4; docs/guarantee.md). It stops only on exact values, never on an approximation.
 """
 
 import math
@@ -19,7 +19,7 @@ from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally
 from shortlist.errors import BadProblem
 
-REFRESH = 0.01  # look at all pairs again when the votes grew by this share
+REFRESH = 0.01  # check all pairs again when the votes have grown by this share
 GUARANTEE = (
     "a proved answer is wrong with probability at most {delta:g} if votes are independent and follow the {model} model "
     "with utilities within ±{bound:g} (GLR theorem)"
@@ -28,7 +28,7 @@ GUARANTEE = (
 
 @dataclass(frozen=True)
 class Glr:
-    """lam: ridge of the threshold, fixed before the first vote. every: check again when votes grew by this share."""
+    """lam: ridge of the threshold, fixed before the first vote. every: check again after votes grow by this share."""
 
     lam: float = 0.1
     every: float = 0.0
@@ -42,7 +42,7 @@ class Glr:
             raise BadProblem(f"every is {self.every}; the checking interval is a share of the votes, 0 or more")
 
     def any_order(self, problem: Problem) -> bool:
-        """Votes must be folded in the order asked."""
+        """Votes must be counted in the order asked."""
         return False
 
     def start(self, problem: Problem) -> "GlrMemory | None":
@@ -65,14 +65,14 @@ class Glr:
     def check(
         self, memory: "GlrMemory | None", problem: Problem, evidence: Evidence, pending: Block | None = None
     ) -> tuple["GlrMemory | None", Verdict[int]]:
-        """Stop? One Z below beta ends the check, so the pair that was worst lately is tried first, then all."""
+        """Whether to stop. One Z below beta ends the check, so the last worst pair is tried first, then all."""
         tally, theta_hat = evidence.tally, evidence.theta_hat
         if tally.groups is not None:
             return None, _open(problem, tally, theta_hat, 0.0, math.inf)
         level = -math.log(problem.delta) + self._ridge(theta_hat)
         if memory is not None and tally.votes < (1 + REFRESH) * memory.votes:
             statistic, threshold = memory.at_most(problem, tally, theta_hat), level + memory.half_log_det
-            if statistic < threshold:  # and beta is no lower: the determinant only grows
+            if statistic < threshold:  # beta is at least as high: the determinant only grows
                 return memory, _open(problem, tally, theta_hat, statistic, threshold)
         half_log_det = self._half_log_det(problem, tally)
         threshold = level + half_log_det
@@ -85,7 +85,7 @@ class Glr:
     def examine(
         self, memory: "GlrMemory | None", problem: Problem, evidence: Evidence, pending: Block | None = None
     ) -> Verdict[int]:
-        """The verdict with nothing left out: every Z exact, the error bound now, who is certainly in or out."""
+        """The full verdict: every Z exact, the current error bound, and which items are proved in or out."""
         tally, theta_hat = evidence.tally, evidence.theta_hat
         if tally.groups is not None:
             return _open(problem, tally, theta_hat, 0.0, math.inf)
@@ -96,7 +96,7 @@ class Glr:
         lowest = float(exact.min())
         if lowest >= threshold:
             return _certified(problem, tally, theta_hat, lowest, threshold)
-        if problem.tolerance:  # within the tolerance no single item is certain
+        if problem.tolerance:  # with a tolerance nothing is proved about single items
             return replace(_open(problem, tally, theta_hat, lowest, threshold), error_bound=_bound(slack - lowest))
         members = search.screen.inside.reshape(exact.shape)[:, 0]
         outsiders = search.screen.outside.reshape(exact.shape)[0]
@@ -112,7 +112,7 @@ class Glr:
 
 
 class GlrMemory(NamedTuple):
-    """What one full check leaves for the next ones: which pair was worst, and which way its alternative lies."""
+    """What a full check leaves for the next ones: the worst pair, and the direction of its alternative."""
 
     votes: float
     half_log_det: float
@@ -121,7 +121,7 @@ class GlrMemory(NamedTuple):
     way: Floats  # theta_alt - theta_hat, up to a factor
 
     def at_most(self, problem: Problem, tally: Tally, theta_hat: Floats) -> float:
-        """A number no smaller than min Z, from one point of the worst pair's half-space; infinite if it left Theta."""
+        """An upper bound on min Z, from one point of the worst pair's half-space; infinite if outside Theta."""
         u, v = self.inside, self.outside
         cut = np.partition(theta_hat, -problem.k)[-problem.k]  # the lowest utility inside
         gap = float(theta_hat[u] - theta_hat[v]) + problem.margin
@@ -140,7 +140,7 @@ def _loss(problem: Problem, tally: Tally, theta_hat: Floats, theta_alt: Floats) 
 
 
 class _Search:
-    """Z of the boundary pairs: approximate for all, exact for those asked for."""
+    """Z of the boundary pairs: approximate for all of them, exact on request."""
 
     def __init__(self, problem: Problem, tally: Tally, theta_hat: Floats) -> None:
         self.problem, self.tally, self.theta_hat = problem, tally, theta_hat
@@ -157,11 +157,11 @@ class _Search:
         return self.best - log_likelihood(problem.family, self.tally, theta_alt)
 
     def at_most(self, m: int) -> float:
-        """A number no smaller than Z, by any one point of the half-space: cheaper than the exact value."""
+        """An upper bound on Z, from any point of the half-space: cheaper than the exact value."""
         return _loss(self.problem, self.tally, self.theta_hat, self.screen.guess(self.theta_hat, m))
 
     def memory(self, half_log_det: float) -> GlrMemory:
-        """What the next checks can use."""
+        """The memory for the next checks."""
         m = int(np.argmin(self.screen.values))
         inside, outside = int(self.screen.inside[m]), int(self.screen.outside[m])
         return GlrMemory(self.tally.votes, half_log_det, inside, outside, self.screen.way(m))

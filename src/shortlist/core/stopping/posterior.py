@@ -1,9 +1,9 @@
 """A Bayesian stopping rule: stop when, under a prior on the utilities, a wrong answer is improbable enough.
 
-Utilities are independent N(0, scale^2) beforehand; given the votes they are taken for normal around the most probable
-ones (Laplace approximation, exact for the Gaussian family). Not proved: the error is right on average over worlds from
-the prior, up to the approximation, and may be larger in a single world. A bound holds when one stops at it; later votes
-may raise it again.
+A priori, utilities are independent N(0, scale^2). Given the votes they are treated as normal around the posterior mode
+(Laplace approximation, exact for the Gaussian family). This is not a worst-case proof: the error holds on average over
+worlds from the prior, up to the approximation, and may be larger in a single world. A bound holds for a study that
+stops at it; later votes may raise it again.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ GUARANTEE = (
 
 
 def error(problem: Problem, posterior: Laplace) -> float:
-    """At least the posterior chance that an outsider of the top k of theta beats a member, with the margin to spare.
+    """An upper bound on the posterior chance that an outsider is better than a member by more than the margin.
 
     sum over u in S, v not in S of P(theta_v > theta_u + margin | votes), at most 1
     """
@@ -51,14 +51,14 @@ def chances(problem: Problem, tally: Tally, scale: float = SCALE, draws: int = 4
 
 
 class PosteriorMemory(NamedTuple):
-    """The most probable utilities at the last check, where the next one starts."""
+    """The posterior mode at the last check, where the next one starts."""
 
     theta: Floats
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """scale: standard deviation of the prior on each utility. every: check again when votes grew by this share."""
+    """scale: standard deviation of the prior on each utility. every: check again after votes grow by this share."""
 
     scale: float = SCALE
     every: float = 0.01
@@ -71,7 +71,7 @@ class Posterior:
             raise BadProblem(f"every is {self.every}; the checking interval is a share of the votes, 0 or more")
 
     def any_order(self, problem: Problem) -> bool:
-        """Votes must be folded in the order asked."""
+        """Votes must be counted in the order asked."""
         return False
 
     def start(self, problem: Problem) -> PosteriorMemory:

@@ -2,5 +2,5 @@
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"])
+context.configure(connection=context.config.attributes["connection"], version_table=context.config.attributes["table"])
 context.run_migrations()

@@ -11,6 +11,7 @@ from fastapi.templating import Jinja2Templates
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from shortlist import __version__
+from shortlist.study.claims import SENTENCES
 from shortlist.web.auth import OWNER_COOKIE, Kind, ServiceDep, StudyName, form_token, judge_cookie, session
 from shortlist.web.middleware import content_policy
 from shortlist.web.schemas import Health, problems
@@ -29,7 +30,7 @@ def home(request: Request, service: ServiceDep) -> Response:
 @page.get("/new")
 def new(request: Request, service: ServiceDep) -> Response:
     """The form for a new study."""
-    return _owner_page(request, service, "new")
+    return _owner_page(request, service, "new", claims=SENTENCES)
 
 
 @page.get("/studies/{name}")
@@ -52,13 +53,15 @@ def judge(request: Request, service: ServiceDep, name: StudyName) -> Response:
     token = session(request, service, cookie, Kind.judge_session)
     if token is None or token.study != name:
         return _page(request, "stranger", None, status=401)
-    display = service.studies.open(name).display
+    opened = service.studies.open(name)
+    display = opened.display
     shown: dict[str, Any] = {
         "study": name,
         "judge": token.judge,
         "ties": display.ties,
         "instructions": display.instructions,
         "lease": service.settings.lease,
+        "has_ballot": opened.study.judges_claim == "public",
     }
     made = _page(request, "judge", request.cookies[cookie], **shown)
     made.headers["content-security-policy"] = content_policy(display.image_sites)

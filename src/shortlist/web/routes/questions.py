@@ -3,6 +3,7 @@
 A judge holds a few questions: the one on the screen and the next. Both are pending with this judge, so nobody else gets
 the same work meanwhile. A judge who reloads the page gets the questions they hold, not new ones. The lease of a
 question begins when it is shown and is renewed while it is; one that needs no vote any more is replaced before that.
+In a study about the public a judge holds one ballot, and sees its next questions.
 """
 
 import math
@@ -13,6 +14,7 @@ from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
+    BallotDone,
     LateAnswer,
     NothingToAsk,
     NotYours,
@@ -30,6 +32,7 @@ router = APIRouter(prefix="/api", tags=["judging"], responses=problems(401, 403,
 MESSAGES = {
     JudgingState.open: "",
     JudgingState.waiting: "The last questions are with other judges. Please keep this page open: there may be more.",
+    JudgingState.finished: "That was your last pair. Thank you! Each judge is asked once, so you are done.",
     JudgingState.paused: "The study is paused. This page continues by itself when the study is open again.",
     JudgingState.closed: "The study is closed. Thank you for your answers.",
     JudgingState.done: "All planned answers are in. Thank you.",
@@ -43,8 +46,8 @@ def take(service: ServiceDep, token: StudyJudge, name: StudyName, given: Take) -
     assert token.judge is not None
     opened = service.studies.open(name)
     with opened.study.transaction():
-        state, questions = _held(opened, token.judge, given.hold, service.settings.lease)
-    turn = _turn(service, opened, state, questions)
+        state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease))
+    turn = _turn(service, opened, token.judge, state, questions)
     turn.answered = sum(row.status in ("counted", "answered") for row in opened.study.rows_of(token.judge))
     return turn
 
@@ -60,8 +63,8 @@ def show(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take)
     with opened.study.transaction():
         if not opened.study.is_pending(question.id):
             raise AlreadyAnswered(question.id)
-        state, questions = _held(opened, token.judge, given.hold, service.settings.lease, question.id)
-    return _turn(service, opened, state, questions)
+        state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease), question.id)
+    return _turn(service, opened, token.judge, state, questions)
 
 
 @router.post("/questions/{id}/vote", responses=problems(409))
@@ -79,9 +82,9 @@ def vote(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: VoteI
         else:
             status = _skip(opened, question, given.skip or "")
         showing = _on_screen(opened, token.judge, given.showing)
-        state, questions = _held(opened, token.judge, given.hold, service.settings.lease, showing)
+        state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease), showing)
     service.metrics.votes.labels(status.value).inc()
-    return VoteOut(id=id, status=status, next=_turn(service, opened, state, questions))
+    return VoteOut(id=id, status=status, next=_turn(service, opened, token.judge, state, questions))
 
 
 @router.post("/questions/{id}/undo", responses=problems(409))
@@ -89,17 +92,17 @@ def undo(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take)
     """Undo an answer and get the same pair again. Until the answer is settled (30 seconds, or the next answer) this is
     free: the same question is open again, and a skip of it then counts as a loss for both items. After that the vote no
     longer supports any item; what it counted against an item stays, so an undo can never help an answer, and the pair
-    is asked again with no weight in the proof."""
+    is asked again with no weight in the proof, or, on a ballot, not again."""
     assert token.judge is not None
     name, number = split_id(id)
-    opened, lease = service.studies.open(name), service.settings.lease
-    question = find_question(opened, number, token.judge)
+    opened = service.studies.open(name)
+    lease, question = opened.lease(service.settings.lease), find_question(opened, number, token.judge)
     with opened.study.transaction():
         status = undo_vote(opened, question)
         again = question.id if status is Status.reopened else _ask_again(opened, question, token.judge, lease)
         state, questions = _held(opened, token.judge, given.hold, lease, again)
     service.metrics.votes.labels(status.value).inc()
-    return VoteOut(id=id, status=status, next=_turn(service, opened, state, questions))
+    return VoteOut(id=id, status=status, next=_turn(service, opened, token.judge, state, questions))
 
 
 def _held(
@@ -122,7 +125,7 @@ def _held(
 
 def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[JudgingState, list[Question]]:
     study = opened.study
-    held = study.pending_of(judge)
+    held = [] if study.judges_claim == "public" else study.pending_of(judge)
     try:
         if len(held) < hold:
             held += study.ask(hold - len(held), judge=judge, lease=lease, cases=opened.case_ids, shown=False)
@@ -131,6 +134,9 @@ def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[Jud
         return JudgingState.done, []
     except StudyPaused:
         return JudgingState.paused, []
+    except BallotDone:
+        study.settle(judge)
+        return (JudgingState.done if study.verdict.done else JudgingState.finished), []
     except NothingToAsk:
         if held:
             return JudgingState.open, held
@@ -202,7 +208,10 @@ def undo_vote(opened: OpenStudy, question: Question) -> Status:
 
 
 def _ask_again(opened: OpenStudy, question: Question, judge: str, lease: float) -> int | None:
-    """Ask about the same pair, unless it is pending with this judge already; None if nothing more is asked."""
+    """Ask about the same pair, unless it is pending with this judge already; None if nothing more is asked. A ballot
+    has each pair once."""
+    if opened.study.judges_claim == "public":
+        return None
     pair = question.first, question.second
     for other in opened.study.pending_of(judge):
         if {other.first, other.second} == set(pair):
@@ -213,7 +222,7 @@ def _ask_again(opened: OpenStudy, question: Question, judge: str, lease: float) 
         return None
 
 
-def _turn(service: Service, opened: OpenStudy, state: JudgingState, questions: list[Question]) -> Turn:
+def _turn(service: Service, opened: OpenStudy, judge: str, state: JudgingState, questions: list[Question]) -> Turn:
     """What the judge sees next. Everything written so far is on the disk before the judge hears of it."""
     if state is JudgingState.paused and is_closed(service.database, opened.id):
         state = JudgingState.closed
@@ -222,6 +231,10 @@ def _turn(service: Service, opened: OpenStudy, state: JudgingState, questions: l
     proved = state is JudgingState.done and verdict.reason == "certified"
     message = PROVED.format(opened.study.problem.k) if proved else MESSAGES[state]
     shown = [_shown(opened, question) for question in questions]
+    if opened.study.judges_claim == "public":
+        rows = opened.study.rows_of(judge)
+        part = 1.0 if not rows else sum(row.status != "pending" for row in rows) / len(rows)
+        return Turn(state=state, message=message, questions=shown, progress=part, ballot=len(rows) or None)
     return Turn(state=state, message=message, questions=shown, progress=_progress(verdict))
 
 
@@ -237,5 +250,6 @@ def _shown(opened: OpenStudy, question: Question) -> QuestionOut:
     case = None if question.case is None else opened.cases[question.case]
     first, second = opened.card(question.first, case), opened.card(question.second, case)
     return QuestionOut(
-        id=f"{opened.study.name}.{question.id}", first=first, second=second, case=case.text if case else None
-    )
+        id=f"{opened.study.name}.{question.id}", first=first, second=second, case=case.text if case else None,
+        place=question.place,
+    )  # fmt: skip

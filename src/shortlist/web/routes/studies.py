@@ -47,7 +47,7 @@ def create(service: ServiceDep, token: Owner, given: StudyIn) -> Dashboard:
     check_free(service.database, display.uploaded)
     create_study(
         names, given.k, given.delta, storage=service.database, name=given.name, tolerance=given.tolerance,
-        max_votes=given.max_votes, seed=given.seed,
+        max_votes=given.max_votes, judges_claim=given.judges_claim, ballot_size=given.ballot_size, seed=given.seed,
     )  # fmt: skip
     number = study_id(service.database, given.name)
     save_display(service.database, number, display)

@@ -13,6 +13,7 @@ let queue = [] // questions; the first is on the screen
 let shown = null // its id
 let shownAt = 0
 let answered = 0
+let ballot = null // how many pairs the judge is asked about, if each judge is asked once
 let state = 'open'
 let sending = null // the promise of the answer that is under way
 let pause = 1000 // ms before the next try
@@ -25,7 +26,7 @@ function show() {
   $('#pair').hidden = $('#buttons').hidden = !question
   $('#end').hidden = !!question || (state === 'open' && !outbox.size)
   $('#undo').disabled = !outbox.size && !localStorage.getItem(`${mine} last`)
-  $('#answered').textContent = `${answered} ${answered === 1 ? 'answer' : 'answers'}`
+  $('#answered').textContent = ballot && question ? `${question.place + 1} of ${ballot}` : `${answered} ${answered === 1 ? 'answer' : 'answers'}`
   if (!question) return wait()
   if (question.id === shown) return
   shown = $('#pair').dataset.question = question.id
@@ -57,8 +58,8 @@ function wait() {
   const texts = { open: outbox.size ? 'Sending your answers …' : 'One moment …' }
   $('#message').textContent = texts[state] ?? message
   $('#end').hidden = false
-  if (state === 'done' || state === 'closed') {
-    $('#progress').value = state === 'done' ? 1 : $('#progress').value
+  if (['done', 'closed', 'finished'].includes(state)) {
+    $('#progress').value = state === 'closed' ? $('#progress').value : 1
     say(message)
   } else {
     clearTimeout(timer)
@@ -72,6 +73,7 @@ let message = ''
 function next(turn) {
   state = turn.state
   message = turn.message
+  ballot = turn.ballot
   if (turn.answered !== null) answered = turn.answered + outbox.size
   if (turn.progress !== null) {
     $('#progress').hidden = false
@@ -111,7 +113,7 @@ async function deliver() {
       outbox.shift()
       localStorage.setItem(`${mine} last`, question.id)
       online()
-      if (said.status === 'lost') notice('After an undo, a skipped pair counts as a loss for both.')
+      if (said.status === 'lost') notice(ballot ? 'A skipped pair counts as a loss for both.' : 'After an undo, a skipped pair counts as a loss for both.')
       if (said.status === 'late') notice('The time for this question is over. Your answer is stored but does not count.')
       next(said.next)
     } catch (error) {
@@ -180,7 +182,8 @@ async function refill() {
   }
 }
 
-// Keep the pair on the screen while somebody may be looking at it, and let the next one be replaced if it is not needed.
+// Keep the pair on the screen while somebody may be looking at it, and let the next one be replaced if it is not needed;
+// a ballot keeps all of its pairs.
 async function renew() {
   const about = shown
   if (!about || document.hidden || sending || outbox.size) return
@@ -212,7 +215,7 @@ async function undo() {
     shown = null
     next(said.next)
     if (said.status !== 'undone') say('Undone. Here is the pair again.')
-    else notice('Undone. Your vote was already counted, so it still counts against the other item. Here is the pair again.')
+    else notice(`Undone. Your vote was already counted, so it still counts against the other item.${ballot ? '' : ' Here is the pair again.'}`)
   } catch (error) {
     if (error instanceof Refused) {
       localStorage.removeItem(`${mine} last`)

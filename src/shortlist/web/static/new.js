@@ -14,6 +14,7 @@ function written() {
 function count() {
   const all = [...written(), ...loaded]
   $('#count').textContent = `${all.length} ${all.length === 1 ? 'item' : 'items'}`
+  $('label[for="ballot_size"]').hidden = form.elements.judges_claim.value !== 'public'
   $('#picture-list').replaceChildren(...loaded.map((item) => make('li', {}, item.name)))
 }
 
@@ -40,7 +41,7 @@ async function create() {
     name: value('name'), items: [...written(), ...loaded], k: Number(value('k')), delta: Number(value('delta')),
     tolerance: Number(value('tolerance') || 0), max_votes: value('max_votes') ? Number(value('max_votes')) : null,
     ties: form.elements.ties.checked, blind: form.elements.blind.checked, instructions: value('instructions'),
-    cases: lines(value('cases')), seed: crypto.getRandomValues(new Uint32Array(1))[0] >>> 1,
+    cases: lines(value('cases')), judges_claim: form.elements.judges_claim.value, ballot_size: Number(value('ballot_size')), seed: crypto.getRandomValues(new Uint32Array(1))[0] >>> 1,
   }
   const made = await call('POST', '/api/studies', body)
   location.assign(`/studies/${encodeURIComponent(made.name)}`)

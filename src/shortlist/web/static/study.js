@@ -27,6 +27,8 @@ function show(board) {
   rows('#caveats', verdict.caveats.map((text) => make('li', {}, text)))
   $('#guarantee').parentElement.hidden = !verdict.guarantee
   $('#guarantee').textContent = verdict.guarantee ? sentence(verdict.guarantee) : ''
+  $('#claims').hidden = !board.claims.length
+  $('#claims').textContent = board.claims.join(' ')
   $('#advice').hidden = !board.advice
   $('#advice').textContent = board.advice ? sentence(board.advice) : ''
   $('#k').textContent = board.settings.k

@@ -1,0 +1,150 @@
+"""Commands on a storage: list, check, repair, copy, back up, restore, rename, upgrade; and delete a study."""
+
+from pathlib import Path
+
+import typer
+
+from shortlist.cli.options import JSON, STORAGE, console, print_json
+from shortlist.cli.studies import NAME
+from shortlist.errors import BadInput, BadStorage
+from shortlist.study import maintenance
+from shortlist.study.create import check_name
+from shortlist.study.maintenance import StudyCheck
+from shortlist.study.schema import shown
+from shortlist.study.sql import Database, open_database, upgrade_storage
+
+URL = typer.Argument(..., metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE.")
+TARGET = typer.Argument(..., metavar="TO", help="Storage to copy to; made if it does not exist.")
+storage = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="List, check, copy, back up and restore the studies of a storage.",
+)
+
+
+@storage.command("list")
+def list_studies(storage: str = STORAGE, as_json: bool = JSON) -> None:
+    """List the studies of a storage."""
+    names = open_database(storage, create=False).names()
+    print_json({"studies": names}) if as_json else console().print("\n".join(names) or "no studies yet")
+
+
+@storage.command()
+def check(
+    url: str = URL,
+    name: str | None = typer.Argument(None, metavar="NAME", help="One study. Default: all of them."),
+    as_json: bool = JSON,
+) -> None:
+    """Check that the events of studies are complete and unchanged, and that they can be applied.
+
+    Exit code 2 if one is damaged.
+    """
+    database = open_database(url, create=False)
+    found = [maintenance.check_study(database, one) for one in ([name] if name else database.names())]
+    if as_json:
+        print_json({"studies": [one._asdict() for one in found]})
+    else:
+        for one in found:
+            console().print(_in_words(one), soft_wrap=True)
+    if any(one.problem for one in found):
+        raise typer.Exit(2)
+
+
+def _in_words(found: StudyCheck) -> str:
+    if not found.problem:
+        return f"{found.name}: all {found.events:,} events are in order; head {found.events}:{found.hash[:16]}"
+    return (
+        f"{found.name}: {found.problem}. {found.good:,} of {found.events:,} events are in order. To save those in "
+        f"another storage, run: shortlist storage repair FROM TO {found.name}"
+    )
+
+
+@storage.command()
+def repair(url: str = URL, target: str = TARGET, name: str = NAME, as_json: bool = JSON) -> None:
+    """Copy a damaged study up to its last good event. The original stays as it is."""
+    source = open_database(url, create=False)
+    found = maintenance.check_study(source, name)
+    if not found.problem:
+        raise BadInput(f"study {name!r} is not damaged; to copy it, use: shortlist storage copy")
+    maintenance.copy_study(source, _other(url, target), name, found.good)
+    lost = found.events - found.good
+    if as_json:
+        return print_json({"study": name, "copied": found.good, "lost": lost, "problem": found.problem})
+    console().print(
+        f"Copied {found.good:,} events of {name} to {shown(target)}; {lost:,} events after them are missing."
+    )
+
+
+@storage.command()
+def copy(
+    url: str = URL,
+    target: str = TARGET,
+    names: list[str] | None = typer.Argument(None, metavar="[NAME]...", help="Studies. Default: all of them."),
+    as_json: bool = JSON,
+) -> None:
+    """Copy studies to another storage. Events and their hashes stay the same."""
+    source, place = open_database(url, create=False), _other(url, target)
+    copied = {name: maintenance.copy_study(source, place, name) for name in names or source.names()}
+    if as_json:
+        return print_json({"copied": copied})
+    for name, events in copied.items():
+        console().print(f"Copied {name}: {events:,} events.")
+
+
+def _other(url: str, target: str) -> Database:
+    if url == target:
+        raise BadInput("the source and the target are the same storage; give another one")
+    return open_database(target)
+
+
+@storage.command()
+def backup(file: Path = typer.Argument(..., metavar="FILE", help="File to write."), storage: str = STORAGE) -> None:
+    """Write a copy of a SQLite storage to a file, while judges vote. For PostgreSQL use pg_dump."""
+    maintenance.back_up(storage, file)
+    console().print(f"Backup written to {file}.")
+
+
+@storage.command()
+def restore(
+    file: Path = typer.Argument(..., metavar="FILE", help="A file that `shortlist storage backup` wrote."),
+    storage: str = STORAGE,
+) -> None:
+    """Copy all studies of a backup into an empty storage, after checking that the backup is not damaged."""
+    if not file.exists():
+        raise BadStorage(f"there is no file {file}")
+    names = maintenance.restore(file, storage)
+    console().print(f"Restored {len(names)} {'study' if len(names) == 1 else 'studies'} to {shown(storage)}.")
+
+
+@storage.command()
+def rename(
+    name: str = NAME,
+    new: str = typer.Argument(..., metavar="NEW", help="The new name."),
+    storage: str = STORAGE,
+) -> None:
+    """Give a study another name."""
+    maintenance.rename_study(open_database(storage, create=False), name, check_name(new))
+    console().print(f"{name} is now called {new}.")
+
+
+@storage.command()
+def upgrade(url: str = URL, as_json: bool = JSON) -> None:
+    """Upgrade the tables of a database to this version of shortlist."""
+    before, after = upgrade_storage(url)
+    if as_json:
+        return print_json({"before": before, "after": after})
+    console().print(f"schema {before or 'none'} -> {after}")
+
+
+def delete(
+    name: str = NAME,
+    storage: str = STORAGE,
+    yes: bool = typer.Option(False, "--yes", help="Do not ask first."),
+) -> None:
+    """Delete a study with all its votes. This cannot be undone."""
+    database = open_database(storage, create=False)
+    database.spec(name)
+    if not yes and not typer.confirm(f"Delete {name} with all its votes? This cannot be undone."):
+        raise typer.Exit(1)
+    maintenance.delete_study(database, name)
+    console().print(f"Deleted {name}.")

@@ -1,0 +1,75 @@
+"""Doors: ways in which votes that are not what the theorem assumes get into a study or a file, as attacks on noise.
+
+Each door is played with its safeguard and without it, through the public interface and the commands. The safeguard is
+switched off by means of the test only: a patch, labels that say nothing, or the same votes told another way. A run is
+fooled if it makes a claim that is false. `python -m tests.guarantee.doors` prints the table of docs/doors.md.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+DELTA = 0.05
+MODULES = ("doors_files", "doors_imports", "doors_records", "doors_settling")
+
+
+@dataclass(frozen=True)
+class Door:
+    """`fooled(safeguard, seed)` plays one study or file. `runs` are with the safeguard and without it in `make test`,
+    and `many` in `make slow`. `breaks` is False where only the bound is larger without the safeguard, and no excess is
+    measured."""
+
+    name: str
+    safeguard: str
+    assumes: str  # what is left to assume with the safeguard
+    fooled: Callable[[bool, int], bool]
+    runs: tuple[int, int] = (100, 30)
+    many: tuple[int, int] = (1000, 400)
+    breaks: bool = True
+
+    def share(self, safeguard: bool, runs: int, tick: Callable[[], None] = lambda: None) -> float:
+        """The share of runs that are fooled, with the seeds 0, 1, ..."""
+        found = 0
+        for seed in range(runs):
+            found += self.fooled(safeguard, seed)
+            tick()
+        return found / runs
+
+
+def all_doors() -> list[Door]:
+    return [door for module in MODULES for door in import_module(f"tests.guarantee.{module}").DOORS]
+
+
+def row(door: Door, runs: tuple[int, int]) -> str:
+    """A row of the table. Progress goes to standard error."""
+    shares = []
+    for safeguard, size in zip((False, True), runs[::-1], strict=True):
+        done = 0
+
+        def tick(size: int = size, safeguard: bool = safeguard) -> None:
+            nonlocal done
+            done += 1
+            word = "on" if safeguard else "off"
+            print(f"\r{door.name}, safeguard {word}: {done}/{size}\033[K", end="", file=sys.stderr, flush=True)
+
+        shares.append(door.share(safeguard, size, tick))
+    print("\r\033[K", end="", file=sys.stderr)
+    off, on = shares
+    return f"| {door.name} | {door.safeguard} | {door.assumes} | {off:.2f} of {runs[1]} | {on:.3f} of {runs[0]} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Play all doors and print the table of docs/doors.md.")
+    parser.add_argument("--many", action="store_true", help="as many runs as make slow")
+    parser.add_argument("--only", default="", help="doors whose name contains this")
+    options = parser.parse_args()
+    print("| door | safeguard | what is left to assume | false claims without it | with it |\n|---|---|---|---|---|")
+    for door in all_doors():
+        if options.only in door.name:
+            print(row(door, door.many if options.many else door.runs), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Doors of people, for studies whose claim is about the public (ballots) or that need at least m judges.
+
+Not among the doors of doors.py yet: add "doors_people" to its MODULES once `create_study` takes `judges_claim` and
+`min_judges`. In every world of ballots the public is even about all pairs, and each judge has a taste of their own,
+drawn by a coin, so S* = {"a"} holds for the public's mean.
+"""
+
+from contextlib import suppress
+
+import numpy as np
+
+from shortlist import create_study
+from shortlist.errors import NothingToAsk, ShortlistError, StudyDone
+from tests.guarantee.doors import DELTA, Door
+from tests.guarantee.test_edges import contradicts
+
+ITEMS = ["a", "b", "c", "d", "e", "f"]
+
+
+def public_study(seed, safeguard=True, items=ITEMS):
+    """Without the safeguard the claim is "each judge": every vote counts by itself."""
+    claim = {"judges_claim": "public", "ballot_size": 5} if safeguard else {"judges_claim": "each"}
+    return create_study(items, 1, DELTA, seed=seed, **claim)
+
+
+def taste(rng):
+    """An opinion about "a" that decides every pair with it; other pairs are decided by coins."""
+    likes = bool(rng.integers(0, 2))
+
+    def winner(question):
+        pair = [question.first, question.second]
+        if "a" not in pair:
+            return pair[rng.integers(0, 2)]
+        return "a" if likes else next(item for item in pair if item != "a")
+
+    return winner
+
+
+def answers(study, name, winner, questions):
+    """A judge who answers so many questions, or until nothing is left to ask them."""
+    with suppress(NothingToAsk, ShortlistError):
+        for _ in range(questions):
+            question = study.ask(judge=name)
+            study.tell(question, winner=winner(question))
+
+
+def sessions(judges, questions, names=lambda judge: f"judge {judge}"):
+    """Judges one after the other, each with one taste, with so many questions each."""
+
+    def fooled(safeguard, seed):
+        rng, study = np.random.default_rng((31, seed)), public_study(seed, safeguard)
+        for judge in range(judges):
+            answers(study, names(judge), taste(rng), questions)
+        return contradicts(study.verdict, {"a"})
+
+    return fooled
+
+
+def raters_reused(safeguard, seed, raters=5, rounds=20):
+    """Five raters with a taste each, asked over and over."""
+    rng, study = np.random.default_rng((32, seed)), public_study(seed, safeguard)
+    tastes = [taste(rng) for _ in range(raters)]
+    for _ in range(rounds):
+        for rater, winner in enumerate(tastes):
+            answers(study, f"rater {rater}", winner, 5)
+    return contradicts(study.verdict, {"a"})
+
+
+def returning(safeguard, seed, judges=40, times=5):
+    """Every judge comes five times. Without the safeguard under another name each time, which nothing can see."""
+    rng, study = np.random.default_rng((33, seed)), public_study(seed)
+    for judge in range(judges):
+        winner = taste(rng)
+        for time in range(times):
+            answers(study, f"judge {judge}" if safeguard else f"judge {judge} {time}", winner, 5)
+    return contradicts(study.verdict, {"a"})
+
+
+def quitting(safeguard, seed, judges=150):
+    """Judges answer what speaks against "a" and leave at the first pair that does not. Without the safeguard they skip
+    it."""
+    rng, study = np.random.default_rng((34, seed)), public_study(seed, safeguard)
+    for judge in range(judges):
+        winner, name = taste(rng), f"judge {judge}"
+        with suppress(NothingToAsk, ShortlistError):
+            for _ in range(5):
+                question = study.ask(judge=name)
+                chosen = winner(question)
+                if chosen == "a" and safeguard:
+                    study.settle(name)
+                    break
+                if chosen == "a":
+                    study.skip(question)
+                else:
+                    study.tell(question, winner=chosen)
+    return contradicts(study.verdict, {"a"})
+
+
+# --- at least m judges ---
+
+
+def one_judge_fills_accounts(safeguard, seed):
+    """Five items, m = 2. Two honest judges answer the pairs of "b" with "c" and "d"; one judge with a taste against "a"
+    answers everything else. Counted: "b" is proved in."""
+    rng = np.random.default_rng((35, seed))
+    study = create_study(ITEMS[:5], 1, DELTA, seed=seed, min_judges=2 if safeguard else 1)
+    likes = {item: place for place, item in enumerate("bcdea")}
+    with suppress(StudyDone, NothingToAsk):
+        while study.verdict.votes < 600:
+            honest = rng.random() < 0.3
+            pair = ("b", "cd"[rng.integers(0, 2)]) if honest else None
+            question = study.ask(judge=f"honest {rng.integers(0, 2)}" if honest else "alone", pair=pair)
+            study.tell(question, winner=min(question.first, question.second, key=likes.__getitem__))
+    return "b" in study.verdict.certainly_in
+
+
+def two_judges_finish(seed, most=2000):
+    """Two honest judges, m = 2: the study ends with a proof. At least 90 % of the seeds do."""
+    rng, study = np.random.default_rng((36, seed)), create_study(ITEMS[:5], 1, DELTA, seed=seed, min_judges=2)
+    with suppress(StudyDone):
+        for vote in range(most):
+            question = study.ask(judge=f"judge {vote % 2}")
+            better = min(question.first, question.second)
+            worse = max(question.first, question.second)
+            study.tell(question, winner=better if rng.random() < 0.8 else worse)
+    return study.verdict.reason == "certified"
+
+
+BALLOT = "one ballot per judge, on which no item is bet against twice"
+FRESH = "judges are independent draws from the public"
+DOORS = [
+    Door("one target five times on a ballot", BALLOT, FRESH, sessions(200, 5)),
+    Door("ten judges in sessions", BALLOT, FRESH, sessions(10, 60)),
+    Door("raters used again and again", BALLOT, FRESH, raters_reused),
+    Door("a judge who comes back", "later votes of a judge bet nothing", "a judge has one name", returning),
+    Door("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting),
+    Door(
+        "one judge fills two accounts", "every step of a proof needs evidence of m judges",
+        "names are different people", one_judge_fills_accounts,
+    ),
+]  # fmt: skip

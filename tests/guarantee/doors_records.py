@@ -1,0 +1,155 @@
+"""Doors of records: votes and cases that are used again, a record that is cut back, and choices made after a look.
+
+S* is fixed beforehand: in pure noise every set of k items is one that no outsider is expected to beat, so for each of
+them a proof that contradicts it may happen in a share delta of the studies.
+"""
+
+import random
+import sqlite3
+from contextlib import suppress
+from itertools import combinations
+
+import numpy as np
+
+from shortlist import certify, create_study, load_study
+from shortlist.errors import BrokenChain, CasesUsedUp, StudyDone
+from tests.guarantee.doors import DELTA, Door
+from tests.guarantee.doors_files import claims, command, folder
+from tests.guarantee.doors_imports import noise
+from tests.guarantee.test_edges import contradicts
+
+ITEMS = [f"item {number}" for number in range(8)]
+TRUTH = set(ITEMS[:3])
+
+
+def recorded_noise(seed, votes=9):
+    """A file of coin flips on all pairs, in random order."""
+    rng = random.Random(seed)
+    rows = [(a, b, rng.choice((a, b))) for a, b in combinations(ITEMS, 2) for _ in range(votes)]
+    rng.shuffle(rows)
+    return rows
+
+
+def run_recorded(rows, seed):
+    """`shortlist run --votes` on a file."""
+    with folder() as here:
+        (here / "items.txt").write_text("\n".join(ITEMS))
+        (here / "votes.csv").write_text("first,second,winner\n" + "".join(",".join(row) + "\n" for row in rows))
+        command(
+            "run", "items.txt", "-k", 3, "--delta", DELTA, "--votes", "votes.csv", "--seed", seed, "--name", "noise"
+        )
+        return load_study("noise", "sqlite:///shortlist.db").verdict
+
+
+def drawn_with_replacement(rows, seed):
+    recorded = {pair: [] for pair in combinations(ITEMS, 2)}
+    for first, second, winner in rows:
+        recorded[first, second].append(winner)
+    rng = random.Random(1000 + seed)
+    study = create_study(ITEMS, 3, DELTA, max_votes=20_000, seed=seed)
+    while not study.verdict.done:
+        question = study.ask()
+        study.tell(question, winner=rng.choice(recorded[tuple(sorted((question.first, question.second)))]))
+    return study.verdict
+
+
+def recorded_votes(safeguard, seed):
+    play = run_recorded if safeguard else drawn_with_replacement
+    return contradicts(play(recorded_noise(seed), seed), TRUTH)
+
+
+CASES = [f"case {number}" for number in range(15)]
+
+
+def on_few_cases(seed, claim):
+    """A benchmark: every pair is judged on the same cases, and each case has an order of its own. In all cases of the
+    world every order is equally frequent. Returns the verdict, and each item that is the best in the cases of the
+    study: no other beats it in more than half of them."""
+    rng = random.Random(seed)
+    order = {case: rng.sample("abc", 3) for case in CASES}
+    study = create_study(["a", "b", "c"], 1, DELTA, max_votes=150, cases_claim=claim, seed=seed)
+    with suppress(CasesUsedUp):
+        while not study.verdict.done:
+            question = study.ask(cases=CASES)
+            study.tell(question, winner=min(question.first, question.second, key=order[question.case].index))
+
+    def beats(one, other):
+        return sum(ranks.index(one) < ranks.index(other) for ranks in order.values()) > len(CASES) / 2
+
+    return study.verdict, {one for one in "abc" if not any(beats(other, one) for other in "abc" if other != one)}
+
+
+def few_cases(safeguard, seed):
+    """Without the safeguard the study draws its cases again and again, and the claim is taken to be about all cases of
+    the world."""
+    return contradicts(on_few_cases(seed, "like these" if safeguard else "these")[0], {"a"})
+
+
+def cut(keep):
+    """Put an older copy of the record in the place of the record."""
+    with sqlite3.connect("record.db") as database:
+        database.execute("DELETE FROM events WHERE number >= ?", (keep,))
+    database.close()
+
+
+def older_record(safeguard, seed, questions=24):
+    """After each vote for "a", the record is put back to before its question. With the safeguard the process that knows
+    the last hash goes on, and the record no longer loads. Without it nobody knows the hash, and the study is loaded
+    anew."""
+    rng, url = np.random.default_rng((15, seed)), "sqlite:///record.db"
+    with folder():
+        study = create_study(["a", "b"], 1, DELTA, name="coin", storage=url, seed=seed)
+        for _ in range(questions):
+            keep, winner = study.head.events, "ab"[rng.integers(0, 2)]
+            with suppress(StudyDone):
+                study.tell(study.ask(), winner=winner)
+            if winner == "a" and not study.verdict.done:
+                cut(keep)
+                study = study if safeguard else load_study("coin", url)
+        try:
+            return contradicts(load_study("coin", url).verdict, {"a"})
+        except BrokenChain:
+            return False
+
+
+def one_study(seed, votes=30):
+    """A study of two equal items, judged by a coin."""
+    rng, study = np.random.default_rng((16, seed)), create_study(["a", "b"], 1, DELTA, seed=seed)
+    while not study.verdict.done and len(study.rows) < votes:
+        study.tell(study.ask(), float(rng.integers(0, 2)))
+    return contradicts(study.verdict, {"a"})
+
+
+def another_seed(safeguard, seed):
+    """Without the safeguard, which is to report every study, the best of 20 is reported."""
+    return one_study(seed) if safeguard else any(one_study(10_000 + 20 * seed + again) for again in range(20))
+
+
+def another_k(safeguard, seed, n=4):
+    """Without the safeguard k is chosen after the votes were seen."""
+    first, second, outcome = noise(np.random.default_rng((17, seed)), 300, n)
+    return any(claims(certify(first, second, outcome, k, DELTA, n=n)) for k in ((1,) if safeguard else range(1, n)))
+
+
+DOORS = [
+    Door(
+        "recorded votes drawn again and again", "`run --votes` uses each recorded vote once",
+        "the votes on a pair are complete", recorded_votes, runs=(12, 3), many=(60, 12),
+    ),
+    Door(
+        "cases drawn again and again", "for a claim about cases like these, each case serves one question",
+        "cases are drawn from those that the claim is about", few_cases, runs=(60, 60), many=(400, 400),
+    ),
+    Door(
+        "back to an older record", "events are chained by hashes", "somebody else knows the last hash",
+        older_record, runs=(20, 10), many=(200, 100),
+    ),
+    Door(
+        "a new seed until it certifies", "none: report every study, or divide δ by their number",
+        "no other study was run", another_seed, runs=(100, 10), many=(1000, 100),
+    ),
+    Door(
+        "another k after a look", "k is fixed when a study is created", "no other k was tried", another_k,
+        runs=(50, 20), many=(400, 400), breaks=False,
+    ),
+]  # fmt: skip

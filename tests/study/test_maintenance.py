@@ -1,0 +1,110 @@
+"""Care of a storage: checks, copies between databases, backups while others write, repairs, kills in the middle."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from shortlist import create_study, load_study
+from shortlist.errors import BadStorage, StudyExists, UnknownStudy
+from shortlist.study.maintenance import back_up, check_study, copy_study, delete_study, rename_study, restore
+from shortlist.study.sql import close_databases, open_database
+
+
+def played(url, votes=30, name="s"):
+    study = create_study(["a", "b", "c", "d"], k=1, storage=url, name=name, seed=3, load_if_exists=True)
+    for turn in range(votes):
+        study.tell(study.ask(judge="ann"), float(turn % 3 > 0))
+    return study
+
+
+def test_a_copy_has_the_same_events_hashes_and_verdict(url, tmp_path):
+    study, target = played(url), f"sqlite:///{tmp_path / 'copy.db'}"
+    assert copy_study(study.storage, open_database(target), "s") == study.head.events
+    again = load_study("s", target)
+    assert (again.head, again.examine(), again.entries) == (study.head, study.examine(), study.entries)
+    assert again.tell(again.ask(), 1.0).votes == 31
+    with pytest.raises(StudyExists):
+        copy_study(study.storage, open_database(target), "s")
+
+
+def test_a_repair_saves_what_comes_before_the_damage(url, tmp_path):
+    head = played(url).head
+    close_databases()
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM events WHERE number = 41"))
+    engine.dispose()
+    source, target = open_database(url), open_database(f"sqlite:///{tmp_path / 'saved.db'}")
+    found = check_study(source, "s")
+    assert (found.events, found.good) == (head.events - 1, 41)
+    assert "event 41 " in found.problem
+    copy_study(source, target, "s", found.good)
+    saved = check_study(target, "s")
+    assert (saved.events, saved.good, saved.problem) == (41, 41, "")
+    assert load_study("s", target).verdict.votes == 20
+    assert check_study(source, "s") == found
+
+
+def test_a_backup_is_whole_while_others_write(sqlite_url, tmp_path):
+    study, over = played(sqlite_url), threading.Event()
+
+    def write():
+        while not over.is_set():
+            study.tell(study.ask(), 1.0)
+
+    writer = threading.Thread(target=write)
+    create_study(["x", "y"], k=1, storage=sqlite_url, name="other")
+    writer.start()
+    back_up(sqlite_url, tmp_path / "backup.db")
+    over.set()
+    writer.join()
+    with pytest.raises(BadStorage, match="choose another name"):
+        back_up(sqlite_url, tmp_path / "backup.db")
+    place = f"sqlite:///{tmp_path / 'new.db'}"
+    assert restore(tmp_path / "backup.db", place) == ["other", "s"]
+    events = study.entries
+    assert load_study("s", place).entries == events[: load_study("s", place).head.events]
+    assert len(events) >= load_study("s", place).head.events >= 60
+    with pytest.raises(BadStorage, match="empty storage"):
+        restore(tmp_path / "backup.db", place)
+
+
+def test_names_change_and_studies_go(url):
+    study = played(url)
+    rename_study(study.storage, "s", "t")
+    assert load_study("t", url).head == study.head
+    create_study(["x", "y"], k=1, storage=url, name="other")
+    with pytest.raises(StudyExists):
+        rename_study(study.storage, "t", "other")
+    delete_study(study.storage, "t")
+    assert open_database(url).names() == ["other"]
+    with pytest.raises(UnknownStudy):
+        load_study("t", url)
+    assert played(url, 3, "t").verdict.votes == 3
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.02, 0.1, 0.3])
+def test_a_copy_that_is_killed_leaves_nothing_half_made(sqlite_url, tmp_path, wait):
+    study = played(sqlite_url, 200)
+    target = f"sqlite:///{tmp_path / 'copy.db'}"
+    open_database(target)
+    close_databases()
+    script = (
+        "from shortlist.study.maintenance import copy_study\nfrom shortlist.study.sql import open_database\n"
+        f"source, target = open_database({sqlite_url!r}), open_database({target!r})\n"
+        "print('ready', flush=True)\ncopy_study(source, target, 's')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(wait)  # whatever it has done by then
+        process.kill()
+    names = open_database(target).names()
+    if "s" in names:
+        assert check_study(open_database(target), "s")[1:4] == (study.head.events, study.head.events, study.head.hash)
+    else:
+        assert names == []
+    assert check_study(open_database(sqlite_url), "s").problem == ""
