@@ -236,6 +236,21 @@ class Ledger:
         table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
         return replace(ledger, table=table, share=OWN_SHARE, imports=imports)
 
+    def under(self, problem: Problem) -> "Ledger":
+        """With another vote budget, or a delta at which nothing is marked yet."""
+        if problem.delta == self.problem.delta:
+            return replace(self, problem=problem)
+        table = self.table.copy()
+        table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
+        return replace(self, problem=problem, table=table)
+
+    def mark_all(self, grid_level: float, pending: Block | None) -> "Ledger":
+        """With a mark on all accounts that are enough by themselves now, whatever is pending."""
+        first, second = self.ends
+        block = Block(first, second, np.zeros(len(first)), np.zeros(len(first)))
+        marked = self._mark(np.arange(len(first)), block, pending) if len(first) else self
+        return marked if marked.imports is None else marked._mark_grid(grid_level)
+
     def _mark_grid(self, level: float) -> "Ledger":
         """With a mark on plain accounts of the grid that are enough by themselves."""
         assert self.imports is not None

@@ -28,6 +28,7 @@ class Problem:
     tolerance: float = 0.0
     max_votes: int | None = None
     allowed: tuple[int, ...] | None = None  # numbers of the pairs that may be asked; None is all
+    largest_delta: float | None = None  # that was in force, if delta was lowered after the first question
 
     def __post_init__(self) -> None:
         if whole("the number of items", self.n, 0) < 2:
@@ -47,6 +48,11 @@ class Problem:
             whole("max_votes", self.max_votes, 1)
         if self.allowed is not None and components(self.n, *pair_ends(self.n, np.array(self.allowed, np.int64)))[0] > 1:
             raise BadProblem("the allowed pairs do not connect all items, so no top k can be proved; allow more pairs")
+
+    @property
+    def stated_delta(self) -> float:
+        """The error that a guarantee may state: the largest delta that was in force."""
+        return max(self.delta, self.largest_delta or 0.0)
 
     @property
     def margin(self) -> float:

@@ -27,12 +27,13 @@ from shortlist.errors import (
 )
 from shortlist.study.ballots import open_ballot
 from shortlist.study.caveats import import_caveats
-from shortlist.study.claims import NO_CASES, CasePool
+from shortlist.study.claims import NO_CASES, CasePool, check_change
 from shortlist.study.events import (
     DROPPED,
     EXPIRED,
     VOIDED,
     Asked,
+    Changed,
     CountedVote,
     Event,
     JudgeSetup,
@@ -337,6 +338,28 @@ class Study(StudyView):
         with self._sync.transaction():
             if paused != self._state.paused:
                 self._add(Paused(paused))
+
+    def change(
+        self, *, max_votes: int | Literal["unchanged"] | None = "unchanged",
+        delta: float | Literal["unchanged"] = "unchanged", **others: object,
+    ) -> Verdict[str]:  # fmt: skip
+        """Change the vote budget or delta of a study that may have votes already.
+
+        max_votes: None is no limit. A study whose budget was used up goes on with the same proof, and all answers that
+            came after its end count. A budget of no more than the votes so far ends the study. A proved study stays
+            proved.
+        delta: can only be made smaller. Everything that was proved with the larger delta is worked out again, so a
+            proved study may be open again. What is proved is still the error of the largest delta that was in force
+            since the first question, and the guarantee says so.
+
+        Other settings cannot be changed, and the error says why: create a new study.
+        """
+        given = {name: value for name, value in (("max_votes", max_votes), ("delta", delta)) if value != "unchanged"}
+        with self._sync.transaction():
+            self._add(*due(self._state, time.time()))
+            if changes := check_change(self.problem, {**others, **given}):
+                self._add(Changed(changes))
+        return self.verdict
 
     def record(self, events: Sequence[Materials | TextShown | JudgeSetup]) -> None:
         """Record what judges are shown and how they answer. It is not compared with `setups` here."""

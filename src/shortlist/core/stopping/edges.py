@@ -229,7 +229,7 @@ def guarantee(problem: Problem) -> str:
     measured = problem.family.is_measured
     beats = f"beats a member {'by more than' if measured else 'with probability above 0.5 +'} {problem.tolerance:g}"
     noise = "" if not measured else ", for normal noise of the given sigma or less"
-    return form.format(delta=problem.delta, k=problem.k, beats=beats) + noise
+    return form.format(delta=problem.stated_delta, k=problem.k, beats=beats) + noise
 
 
 def _open(problem: Problem) -> Verdict[int]:
