@@ -82,6 +82,11 @@ class StudyIn(Strict):
     blind: bool = Field(default=False, description="Hide the names of items that have a text or a picture.")
     instructions: Annotated[Text, Field(max_length=5000)] = ""
     cases: Annotated[list[Annotated[Text, Field(min_length=1, max_length=20_000)]], Field(max_length=1000)] = []
+    cases_claim: Literal["these", "like these"] = Field(
+        default="these",
+        description="What a proof is about: these cases, or cases like these. For the second, each case serves one "
+        "question, and no more is asked when all are used.",
+    )
     judges_claim: Literal["each", "public"] = Field(
         default="each",
         description="What a proof is about: each judge who answered, or the public that the judges come from. For the "
@@ -107,6 +112,22 @@ class Studies(BaseModel):
 
 class StateIn(Strict):
     state: Literal["open", "paused", "closed"]
+
+
+class SettingsIn(BaseModel):
+    """The settings to change; what is left out stays. Other settings are refused with the reason."""
+
+    model_config = ConfigDict(extra="allow")
+    max_votes: Annotated[int, Field(ge=1, le=10_000_000)] | None = Field(
+        default=None,
+        description="The vote budget; null is no limit. A study whose budget was used up goes on, and all answers "
+        "count. A budget of no more than the votes so far ends the study.",
+    )
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="It can only be made smaller. After the first question a proof still states the largest delta that "
+        "was in force.",
+    )
 
 
 class SessionIn(Strict):
@@ -288,6 +309,7 @@ class SettingsOut(BaseModel):
     blind: bool
     instructions: str
     cases: list[str]
+    cases_claim: Literal["these", "like these"]
     judges_claim: Literal["each", "public"]
     ballot_size: int
 
