@@ -51,7 +51,7 @@ from shortlist.votes.table import make_table
 from shortlist.votes.write import write_votes
 
 NAME = typer.Argument(..., metavar="NAME", help="Name of the study.")
-FIXED_SETTING = typer.Option(None, hidden=True)  # of `set`: refused with the reason
+FIXED_SETTING = typer.Option(None, hidden=True, help="Cannot be changed: `set` says why.")
 
 
 def create(
