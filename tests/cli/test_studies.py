@@ -123,10 +123,10 @@ def test_set_raises_the_budget_of_a_study_that_has_ended(fruit):
 
 def test_set_lowers_delta_and_says_at_what_price(fruit):
     fruit("create", "items.txt", "--name", "fruit", "-k", 1, "--delta", 0.2)
-    assert "Delta was lowered" not in fruit("set", "fruit", "--delta", 0.1).out  # nothing could be seen yet
+    assert "was lowered" not in fruit("set", "fruit", "--delta", 0.1).out  # nothing could be seen yet
     judged(fruit, 1)
     said = " ".join(fruit("set", "fruit", "--delta", 0.01).out.split())
-    assert "Delta was lowered to 0.01 after votes could be seen, so the error that a proof states is 0.1" in said
+    assert "was lowered to 0.01 after votes could be seen, so a proof states an error of 0.1:" in said
     assert said in " ".join(fruit("status", "fruit").out.split())
     assert fruit.json("status", "fruit")["delta"] == 0.01
 

@@ -149,7 +149,7 @@ def test_a_smaller_delta_reopens_a_proof_and_takes_back_what_the_larger_one_prov
     assert study.verdict.reason == "certified"
     assert study.verdict.error_bound <= 1e-4
     assert "with probability at most 0.3 " in study.verdict.guarantee
-    assert study.claims[-1].startswith("Delta was lowered to 0.0001 after votes could be seen")
+    assert study.claims[-1].startswith("The accepted error (delta) was lowered to 0.0001 after votes could be seen")
 
 
 def test_a_smaller_delta_that_the_votes_prove_already_stays_proved():

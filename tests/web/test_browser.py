@@ -323,7 +323,7 @@ def test_the_owner_changes_the_limits(server, owner, open_page, name):
     page.click("#limits button")
     assert "a proof still states the largest value" in page.inner_text("#confirm-text")
     page.click("#confirm-ok")
-    until(page, "document.querySelector('#claims').textContent.includes('Delta was lowered to 0.01')")
+    until(page, "document.querySelector('#claims').textContent.includes('was lowered to 0.01')")
     page.fill("#limit-delta", "0.2")
     page.click("#limits button")
     page.click("#confirm-ok")

@@ -404,7 +404,7 @@ def test_the_owner_changes_the_limits(owner, server, name):
     assert take(judge, name)["state"] == "open"
     board = change(delta=0.01).json()
     assert board["settings"]["delta"] == 0.01
-    assert board["claims"][-1].startswith("Delta was lowered to 0.01 after votes could be seen")
+    assert board["claims"][-1].startswith("The accepted error (delta) was lowered to 0.01 after votes could be seen")
     assert change(max_votes=None).json()["settings"]["max_votes"] is None
     head = load_study(name, server.storage).head
     for settings in ({"k": 3}, {"tolerance": 0.1}, {"stopping": "glr"}, {"judges_claim": "public"}, {"items": []}):

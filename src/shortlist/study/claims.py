@@ -174,8 +174,8 @@ def price_sentence(problem: Problem) -> str:
     if problem.stated_delta == problem.delta:
         return ""
     return (
-        f"Delta was lowered to {problem.delta:g} after votes could be seen, so the error that a proof states is "
-        f"{problem.stated_delta:g}: the largest delta in force."
+        f"The accepted error (delta) was lowered to {problem.delta:g} after votes could be seen, so a proof states an "
+        f"error of {problem.stated_delta:g}: the largest delta that was in force."
     )
 
 
