@@ -107,7 +107,8 @@ def _check_repeated(rows: ImportRows, same: Sequence[bool | None], items: Sequen
             pair = f"{items[rows.first[place]]!r} and {items[rows.second[place]]!r}"
             raise BadVotes(
                 f"row {place + 1} ({pair}) was imported before with another outcome. If these are new votes, give each "
-                "an id that no earlier vote has. If the file has grown, keep the earlier rows first, in the same order"
+                "an id that no earlier vote has, and import again with ids what was left out before: else votes count by "
+                "their outcome. If the file has grown, keep the earlier rows first, in the same order"
             )
 
 
@@ -129,7 +130,7 @@ def _independent(
     rows: ImportRows, source: str, state: loop.State, table: RowTable, digests: Sequence[str], repeated: int
 ) -> Imported:
     """The event for a stopping rule that takes every vote as independent, and makes no bets."""
-    if is_shared(rows.unit) or table.units.intersection(unit for unit in rows.unit if unit is not None):
+    if is_shared(rows.unit) or table.seen_units.intersection(unit for unit in rows.unit if unit is not None):
         raise BadProblem(
             f"stopping rule {state.stopping.name} takes every vote as independent; use edges for votes that share a "
             "unit, or say that every row is a unit of its own (--unit row)"

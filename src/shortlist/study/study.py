@@ -313,7 +313,8 @@ class Study(StudyView):
         unit: a label per vote; votes with the same label share a source of chance, such as the case they are about, and
         weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own.
         id: what tells votes apart that have the same items, judge and unit. Without it the first vote on a pair is
-        taken as the first one on that pair of an earlier import, and so on.
+        taken as the first one on that pair of an earlier import, and so on. Give ids from the first import on if new
+        votes will follow: to give them only to votes that are refused would count new votes by their outcome.
 
         A row that was imported before is left out; one with another outcome raises BadVotes. `caveats` of the verdict
         says what does not count, and why.
