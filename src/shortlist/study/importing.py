@@ -107,8 +107,8 @@ def _check_repeated(rows: ImportRows, same: Sequence[bool | None], items: Sequen
             pair = f"{items[rows.first[place]]!r} and {items[rows.second[place]]!r}"
             raise BadVotes(
                 f"row {place + 1} ({pair}) was imported before with another outcome. If these are new votes, give each "
-                "an id that no earlier vote has, and import again with ids what was left out before: else votes count by "
-                "their outcome. If the file has grown, keep the earlier rows first, in the same order"
+                "an id that no earlier vote has, and import again with ids what was left out before: else votes count "
+                "by their outcome. If the file has grown, keep the earlier rows first, in the same order"
             )
 
 
