@@ -8,8 +8,8 @@ import numpy as np
 
 from shortlist.core import loop
 from shortlist.core.pairs import Floats, pair_number
-from shortlist.core.sampling.bridge import Bridge, BridgeMemory
-from shortlist.core.sampling.learn_then_prove import TwoPhases
+from shortlist.core.sampling import planned_by
+from shortlist.core.sampling.bridge import Bridge
 from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.errors import BadOutcome, BadProblem
 
@@ -79,7 +79,7 @@ def advise(state: loop.State, items: Sequence[str]) -> str | None:
         return None
     if isinstance(state.sampling, Sharpen):
         return _advise_without_proof(state)
-    planned = _planned(state)
+    planned = planned_by(state.sampling_memory)
     if planned is None:
         return None
     if planned.plan is not None and planned.plan.blocked:
@@ -95,14 +95,6 @@ def advise(state: loop.State, items: Sequence[str]) -> str | None:
     if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
         return "no tolerance and no vote budget are set; if two items tie at the cutoff, this study never ends"
     return None
-
-
-def _planned(state: loop.State) -> BridgeMemory | None:
-    """The plan of a proof, if the sampling rule makes one."""
-    memory = state.sampling_memory
-    if isinstance(memory, TwoPhases):
-        return memory.bridge
-    return memory if isinstance(memory, BridgeMemory) else None
 
 
 def _advise_without_proof(state: loop.State) -> str | None:

@@ -123,7 +123,7 @@ class StudyView:
     def _caveats(self) -> tuple[str, ...]:
         table, once = self._sync.table, self._state.pools.is_once
         votes, public = counted(table.rows), self.judges_claim == "public"
-        return find_caveats(votes, self.problem.family, once, public) + import_caveats(table)
+        return find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
 
     def examine(self) -> Verdict[str]:
         """The full verdict: the current error bound, which items are proved in or out, and caveats. Slow for many
