@@ -329,6 +329,25 @@ class Ledger:
             by_judge, imports = by_judge.add(places, -gains), imports._replace(by_judge=NO_GAINS)
         return replace(ledger, table=table, share=OWN_SHARE, imports=imports, by_judge=by_judge)
 
+    def under(self, problem: Problem) -> "Ledger":
+        """With another vote budget, delta or number of judges. No mark is left that was made at another delta or rests on
+        fewer judges."""
+        if self.by_judge is None and problem.min_judges > 1:
+            assert not len(self.pairs), "gains of judges are kept from the first vote, or not at all"
+            return replace(self, problem=problem, by_judge=NO_GAINS)
+        if problem.delta == self.problem.delta and problem.min_judges <= self.problem.min_judges:
+            return replace(self, problem=problem)
+        table = self.table.copy()
+        table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
+        return replace(self, problem=problem, table=table)
+
+    def mark_all(self, grid_level: float, pending: Block | None) -> "Ledger":
+        """With a mark on all accounts that are enough by themselves now, whatever is pending."""
+        first, second = self.ends
+        block = Block(first, second, np.zeros(len(first)), np.zeros(len(first)))
+        marked = self._mark(np.arange(len(first)), block, pending) if len(first) else self
+        return marked if marked.imports is None else marked._mark_grid(grid_level)
+
     def _mark_grid(self, level: float) -> "Ledger":
         """With a mark on plain accounts of the grid that are enough by themselves. The grid knows no judges."""
         assert self.imports is not None

@@ -30,6 +30,7 @@ class Problem:
     max_votes: int | None = None
     allowed: tuple[int, ...] | None = None  # numbers of the pairs that may be asked; None is all
     min_judges: int = 1
+    largest_delta: float | None = None  # that was in force, if delta was lowered after the first question
 
     def __post_init__(self) -> None:
         if whole("the number of items", self.n, 0) < 2:
@@ -53,6 +54,11 @@ class Problem:
             raise BadProblem(
                 f"min_judges is {self.min_judges}; more than 1 needs wins, ties or grades as votes, and no tolerance"
             )
+
+    @property
+    def stated_delta(self) -> float:
+        """The error that a guarantee may state: the largest delta that was in force."""
+        return max(self.delta, self.largest_delta or 0.0)
 
     @property
     def margin(self) -> float:

@@ -13,7 +13,7 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, StudyDiffers, StudyExists
-from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim
+from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim, check_min_judges
 from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.storage import Storage
 from shortlist.study.study import Study
@@ -75,8 +75,7 @@ def create_study(
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs, min_judges)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
-    if min_judges > 1 and stops.name != "edges":
-        raise BadProblem(f"min_judges is {min_judges}; stopping rule {stops.name} knows no judges, so use edges, or 1")
+    check_min_judges(min_judges, stops)
     number, is_plain = whole("seed", seed, 0), asks.name == "bridge" and stops.name == "edges"
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)

@@ -6,11 +6,15 @@ answer as it comes and counts a pending question as lost by both items. Other st
 asked: then `settled` has folded every question up to the oldest pending one, and it alone decides; `ahead` also has the
 answers that came early, and only chooses what to ask next. An answer that is not settled counts as pending everywhere.
 
+A verdict ends the fold of votes: later answers are stored and do not change it. If the owner then changes the vote
+budget or delta, the study goes on from the state before the end, and every event since then is folded again.
+
 The state also keeps how the error bound fell: one series for the terminal, the page and the report.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +31,7 @@ from shortlist.errors import NeedsJudges, NothingToAsk, StudyDone, StudyPaused, 
 from shortlist.study.claims import NO_CASES, Ballots, CasePool, Pools
 from shortlist.study.events import (
     Asked,
+    Changed,
     CountedVote,
     Event,
     Imported,
@@ -99,6 +104,7 @@ class StudyState(NamedTuple):
     judges: frozenset[str | None] = frozenset()  # whose votes the verdict rests on; None has no name
     ballots: Ballots = Ballots()
     numbers: dict[str | None, int] = {}  # noqa: RUF012 - of judges, if proofs need several; never changed in place
+    ended: "Ended | None" = None
 
     @property
     def any_order(self) -> bool:
@@ -132,6 +138,13 @@ class StudyState(NamedTuple):
         if not new:
             return self
         return self._replace(numbers={**self.numbers, **{judge: len(self.numbers) + i for i, judge in enumerate(new)}})
+
+
+class Ended(NamedTuple):
+    """How a study ended: the state before its verdict, and all events from then on."""
+
+    before: StudyState
+    events: tuple[Event, ...]
 
 
 def empty_state(start: loop.State) -> StudyState:
@@ -203,7 +216,36 @@ def apply_all(state: StudyState, events: Iterable[Event]) -> StudyState:
 
 def apply(event: Event, state: StudyState) -> StudyState:
     """The state after one more event."""
-    return FOLDS[type(event)](event, state)
+    if isinstance(event, Changed):
+        return _changed(event, state)
+    after, ended = FOLDS[type(event)](event, state), state.ended
+    if ended is not None:
+        return after._replace(ended=Ended(ended.before, (*ended.events, event)))
+    return after._replace(ended=Ended(state, (event,))) if after.settled.verdict.done else after
+
+
+def _changed(event: Changed, state: StudyState) -> StudyState:
+    """With other settings. If the study has ended, it goes on from before the end, with all events since; but another
+    vote budget or fewer judges do not reopen a proof."""
+    old = state.settled.problem
+    problem = replace(old, **event.settings)
+    if problem.delta != old.delta and (state.n_asked or state.bound_history != START):
+        problem = replace(problem, largest_delta=old.stated_delta)
+    is_proof = state.settled.verdict.reason == "certified" and not revisions.is_harder(problem, old)
+    if state.ended is None or is_proof:
+        return _under(state, problem)
+    return apply_all(_under(state.ended.before, problem), state.ended.events)
+
+
+def _under(state: StudyState, problem: Problem) -> StudyState:
+    """The state with these settings, which may end the study."""
+    pending = pending_votes(state)
+    with one_thread():
+        settled = revisions.change(state.settled, problem, pending)
+        history = _extended(state.bound_history, settled, pending)
+    changed = _look_ahead(state._replace(settled=settled, bound_history=history))
+    is_end = settled.verdict.done and state.ended is None
+    return changed._replace(ended=Ended(state, ())) if is_end else changed
 
 
 def _asked(event: Asked, state: StudyState) -> StudyState:

@@ -246,7 +246,7 @@ def guarantee(problem: Problem) -> str:
     beats = f"beats a member {'by more than' if measured else 'with probability above 0.5 +'} {problem.tolerance:g}"
     noise = "" if not measured else ", for normal noise of the given sigma or less"
     several = SEVERAL.format(problem.min_judges) if problem.min_judges > 1 else ""
-    return form.format(delta=problem.delta, k=problem.k, beats=beats) + noise + several
+    return form.format(delta=problem.stated_delta, k=problem.k, beats=beats) + noise + several
 
 
 def _open(problem: Problem) -> Verdict[int]:
