@@ -330,8 +330,8 @@ class Ledger:
         return replace(ledger, table=table, share=OWN_SHARE, imports=imports, by_judge=by_judge)
 
     def under(self, problem: Problem) -> "Ledger":
-        """With another vote budget, delta or number of judges. No mark is left that was made at another delta or rests on
-        fewer judges."""
+        """With another vote budget, delta or number of judges. No mark is left that was made at another delta or rests
+        on fewer judges."""
         if self.by_judge is None and problem.min_judges > 1:
             assert not len(self.pairs), "gains of judges are kept from the first vote, or not at all"
             return replace(self, problem=problem, by_judge=NO_GAINS)

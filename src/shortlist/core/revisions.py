@@ -63,8 +63,8 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
 
 def change(state: State, problem: Problem, pending: Block | None = None) -> State:
     """The state with another vote budget, delta or number of judges. Another delta and a larger number of judges remove
-    the marks, the bound and the proved items that were found before, and the verdict is worked out again. A verdict that
-    is reached stays."""
+    the marks, the bound and the proved items that were found before, and the verdict is worked out again. A verdict
+    that is reached stays."""
     evidence, ledger = state.evidence, state.evidence.ledger
     if ledger is not None:
         evidence = evidence._replace(ledger=ledger.under(problem))

@@ -55,9 +55,9 @@ def create_study(
     judges_claim: what a proof is about if judges differ: "each" judge who answered, or the "public" that the judges
         come from. For the second, each judge is asked once, with a ballot of up to `ballot_size` pairs, and what is not
         answered counts as lost by both items. It needs many more judges. See `Study.ballot`.
-    min_judges: every step of a proof must rest on at least this many judges, so no single judge decides. Judges are
-        told apart by the names in `ask(judge=...)`; votes without a name are one judge. More than 1 needs the stopping rule
-        edges, wins, ties or grades as votes, and no tolerance.
+    min_judges: every step of a proof must rest on at least this many judges, so that no single judge decides. Judges
+        are told apart by the names in `ask(judge=...)`; votes without a name are one judge. More than 1 needs the
+        stopping rule edges, wins, ties or grades as votes, and no tolerance.
     seed: decides which item is shown first and what the sampling rule draws. Same seed and answers, same questions.
 
     storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.

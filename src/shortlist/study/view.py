@@ -144,7 +144,7 @@ class StudyView:
 
     @property
     def advice(self) -> str | None:
-        """A hint for the owner: a tie that never resolves, pairs that block a proof, or that another judge is needed."""
+        """A hint for the owner: a tie that never resolves, pairs that block a proof, or a judge that is missing."""
         state = self._state
         judges = [number for judge, number in state.numbers.items() if judge not in state.voided]
         return advise(state.ahead, self.items, judges if self.judges_claim == "each" else ())
