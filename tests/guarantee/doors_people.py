@@ -43,13 +43,13 @@ def answers(study, name, winner, questions):
             study.tell(question, winner=winner(question))
 
 
-def sessions(judges, questions, names=lambda judge: f"judge {judge}"):
+def sessions(judges, questions, items=ITEMS):
     """Judges one after the other, each with one taste, with so many questions each."""
 
     def fooled(safeguard, seed):
-        rng, study = np.random.default_rng((31, seed)), public_study(seed, safeguard)
+        rng, study = np.random.default_rng((31, seed)), public_study(seed, safeguard, items)
         for judge in range(judges):
-            answers(study, names(judge), taste(rng), questions)
+            answers(study, f"judge {judge}", taste(rng), questions)
         return contradicts(study.verdict, {"a"})
 
     return fooled
@@ -57,7 +57,7 @@ def sessions(judges, questions, names=lambda judge: f"judge {judge}"):
 
 def raters_reused(safeguard, seed, raters=5, rounds=20):
     """Five raters with a taste each, asked over and over."""
-    rng, study = np.random.default_rng((32, seed)), public_study(seed, safeguard)
+    rng, study = np.random.default_rng((32, seed)), public_study(seed, safeguard, ITEMS[:3])
     tastes = [taste(rng) for _ in range(raters)]
     for _ in range(rounds):
         for rater, winner in enumerate(tastes):
@@ -67,7 +67,7 @@ def raters_reused(safeguard, seed, raters=5, rounds=20):
 
 def returning(safeguard, seed, judges=40, times=5):
     """Every judge comes five times. Without the safeguard under another name each time, which nothing can see."""
-    rng, study = np.random.default_rng((33, seed)), public_study(seed)
+    rng, study = np.random.default_rng((33, seed)), public_study(seed, items=ITEMS[:3])
     for judge in range(judges):
         winner = taste(rng)
         for time in range(times):
@@ -139,14 +139,15 @@ def two_judges_finish(seed, most=2000):
 
 BALLOT = "one ballot per judge, on which no item is bet against twice"
 FRESH = "judges are independent draws from the public"
+RUNS = (40, 40)
 DOORS = [
-    Door("one target five times on a ballot", BALLOT, FRESH, sessions(200, 5)),
-    Door("ten judges in sessions", BALLOT, FRESH, sessions(10, 60)),
-    Door("raters used again and again", BALLOT, FRESH, raters_reused),
-    Door("a judge who comes back", "later votes of a judge bet nothing", "a judge has one name", returning),
-    Door("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting),
+    Door("one target five times on a ballot", BALLOT, FRESH, sessions(100, 5, ITEMS[:3]), RUNS),
+    Door("ten judges in sessions", BALLOT, FRESH, sessions(10, 60, ITEMS[:3]), RUNS),
+    Door("raters used again and again", BALLOT, FRESH, raters_reused, RUNS),
+    Door("a judge who comes back", "later votes of a judge bet nothing", "a judge has one name", returning, RUNS),
+    Door("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting, RUNS),
     Door(
         "one judge fills two accounts (m = 2)", "every step of a proof needs evidence of m judges",
-        "names are different people", one_judge_fills_accounts,
+        "names are different people", one_judge_fills_accounts, (30, 20),
     ),
 ]  # fmt: skip

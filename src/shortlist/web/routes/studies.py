@@ -82,9 +82,9 @@ def change(service: ServiceDep, token: Owner, name: StudyName, given: SettingsIn
     """Change the vote budget, delta or the number of judges that a proof needs. See the fields for what each change
     means for the proof."""
     changes = given.model_dump(exclude_unset=True)
-    for name in ("delta", "min_judges"):
-        if changes.get(name, 1) is None:
-            raise BadProblem(f"{name} is null; give a number, or leave it out")
+    for setting in ("delta", "min_judges"):
+        if changes.get(setting, 1) is None:
+            raise BadProblem(f"{setting} is null; give a number, or leave it out")
     opened = service.studies.open(name)
     opened.study.change(**changes)
     return _dashboard(service, opened)
