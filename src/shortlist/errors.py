@@ -176,6 +176,16 @@ class BallotsOpen(NothingToAsk):
         )
 
 
+class NeedsJudges(NothingToAsk):
+    """A proof needs several judges, and more votes of this one would add nothing to it."""
+
+    def __init__(self, min_judges: int) -> None:
+        super().__init__(
+            f"another judge is needed: a proof must rest on at least {min_judges} judges, and this judge has given all "
+            "that counts; invite another judge"
+        )
+
+
 class VoidJudge(ShortlistError):
     """A question was requested for a voided judge, or an import has votes of a voided judge."""
 
@@ -219,7 +229,7 @@ class StudyDiffers(BadInput):
     @property
     def can_change(self) -> bool:
         """Whether all that differs can be changed with `Study.change`."""
-        return self.differences.keys() <= {"max_votes", "delta"}
+        return self.differences.keys() <= {"max_votes", "delta", "min_judges"}
 
 
 class StudyPaused(ShortlistError):

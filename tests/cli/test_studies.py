@@ -134,7 +134,7 @@ def test_set_lowers_delta_and_says_at_what_price(fruit):
 def test_set_refuses_everything_else_with_the_reason(fruit):
     fruit("create", "items.txt", "--name", "fruit", "-k", 1)
     before = fruit.json("status", "fruit")["head"]
-    assert "give --max-votes or --delta" in fruit.refused("set", "fruit")
+    assert "give --max-votes, --delta or --min-judges" in fruit.refused("set", "fruit")
     assert "can only be made smaller" in fruit.refused("set", "fruit", "--delta", 0.2)
     assert "or none for no limit" in fruit.refused("set", "fruit", "--max-votes", "many")
     assert "'nobody'" in fruit.refused("set", "nobody", "--max-votes", 3)

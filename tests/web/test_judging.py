@@ -459,3 +459,41 @@ def test_judges_on_the_web_must_see_what_earlier_judges_saw(owner, server, name)
     assert refused.status_code == 422
     assert "has votes on other texts or cases" in refused.json()["detail"]
     assert owner.look(name)["verdict"]["votes"] == 1  # the owner still sees the study
+
+
+def test_one_judge_cannot_prove_alone_unless_the_owner_says_so(owner, name):
+    """The default for people is two judges. The first one is thanked and waits, and the owner is told what to do."""
+    items = [{"name": item} for item in ITEMS]
+    board = owner.http.post("/api/studies", json={"name": name, "items": items, "k": 1}).json()
+    assert board["settings"]["min_judges"] == 2
+    ann, bob = owner.judges(name, "Ann", "Bob")
+
+    def answers(judge):
+        turn = take(judge, name)
+        while turn["state"] == "open":
+            (question,) = turn["questions"]
+            first, second = question["first"]["title"], question["second"]["title"]
+            turn = vote(judge, question["id"], float(ITEMS.index(first) < ITEMS.index(second)), 1).json()["next"]
+        return turn
+
+    turn = answers(ann)
+    assert turn["state"] == "others"
+    assert turn["message"].startswith("Thank you! The result now needs answers of other judges.")
+    board = owner.look(name)
+    assert board["state"] == "open"
+    assert board["advice"].startswith("another judge is needed: a proof must rest on at least 2 judges")
+    assert answers(bob)["state"] == "done"
+    board = owner.look(name)
+    assert "rests on at least 2 judges" in board["verdict"]["guarantee"]
+
+
+def test_the_number_of_judges_can_be_lowered_on_the_way(owner, name):
+    owner.create(name, ITEMS, min_judges=2)
+    changed = owner.http.put(f"/api/studies/{name}/settings", json={"min_judges": 1}).json()
+    assert changed["settings"]["min_judges"] == 1
+    assert owner.http.put(f"/api/studies/{name}/settings", json={"min_judges": None}).status_code == 422
+    with_tolerance = {"name": f"{name} t", "items": [{"name": item} for item in ITEMS], "k": 1, "tolerance": 0.1}
+    assert owner.http.post("/api/studies", json=with_tolerance).json()["settings"]["min_judges"] == 1
+    refused = owner.http.post("/api/studies", json={**with_tolerance, "name": f"{name} u", "min_judges": 2})
+    assert refused.status_code == 422
+    assert "no tolerance" in refused.json()["detail"]

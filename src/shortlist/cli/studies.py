@@ -20,6 +20,7 @@ from shortlist.cli.options import (
     JUDGES_CLAIM,
     MAP,
     MAX_VOTES,
+    MIN_JUDGES,
     SAMPLING,
     SIGMA,
     SKIP_BAD,
@@ -64,6 +65,7 @@ def create(
     cases_claim: Claim = CASES_CLAIM,
     judges_claim: JudgesClaim = JUDGES_CLAIM,
     ballot_size: int = BALLOT_SIZE,
+    min_judges: int = MIN_JUDGES,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
     family: str = FAMILY,
@@ -82,7 +84,7 @@ def create(
         study = create_study(
             read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
             sampling=sampling, stopping=stopping, family=family, sigma=sigma, cases_claim=cases_claim.words,
-            judges_claim=judges_claim.value, ballot_size=ballot_size, seed=seed,
+            judges_claim=judges_claim.value, ballot_size=ballot_size, min_judges=min_judges, seed=seed,
         )  # fmt: skip
     show_study(study, as_json)
 
@@ -108,6 +110,7 @@ def set_limits(
         None, metavar="N|none", help="The new vote budget. If the old one is used up, the study goes on."
     ),
     delta: float | None = typer.Option(None, help="The new allowed probability that the answer is wrong: smaller."),
+    min_judges: int | None = typer.Option(None, min=1, help="The new number of judges that a proof rests on at least."),
     items: str | None = FIXED_SETTING,
     k: str | None = FIXED_SETTING,
     tolerance: str | None = FIXED_SETTING,
@@ -117,11 +120,12 @@ def set_limits(
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Change the vote budget or delta of a study.
+    """Change the vote budget, delta or the number of judges of a study.
 
     A higher budget continues a study that has used up its budget, with the same proof: all answers count. A budget of
     no more than the votes so far ends the study. Delta can only be made smaller; after the first question a proof still
-    states the largest delta that was in force. Other settings cannot be changed.
+    states the largest delta that was in force. With fewer judges, what is proved stays; with more, it is worked out
+    again. Other settings cannot be changed.
     """
     fixed = {"items": items, "k": k, "tolerance": tolerance, "stopping": stopping, "cases_claim": cases_claim,
              "judges_claim": judges_claim}  # fmt: skip
@@ -130,8 +134,10 @@ def set_limits(
         changes["max_votes"] = _budget(max_votes)
     if delta is not None:
         changes["delta"] = delta
+    if min_judges is not None:
+        changes["min_judges"] = min_judges
     if not changes:
-        raise BadProblem("nothing to change; give --max-votes or --delta")
+        raise BadProblem("nothing to change; give --max-votes, --delta or --min-judges")
     study = load_study(name, storage)
     study.change(**changes)
     show_study(study, as_json)

@@ -14,6 +14,7 @@ from shortlist.core.draws import draw_case
 from shortlist.core.pairs import n_pairs
 from shortlist.core.problem import Problem, real
 from shortlist.core.sampling.ballot import Places
+from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, CasesUsedUp
 from shortlist.study.events import Drawing
 
@@ -52,6 +53,15 @@ def check_judges_claim(claim: str, any_order: bool) -> JudgesClaim:
     return "public" if claim == "public" else "each"
 
 
+def check_min_judges(number: int, stopping: StoppingRule) -> None:
+    """Raise BadProblem if proofs by this stopping rule cannot rest on so many judges."""
+    if number > 1 and stopping.name != "edges":
+        raise BadProblem(
+            f"min_judges is {number}; the stopping rule {stopping.name} does not tell judges apart. Choose the "
+            "stopping rule edges, or min_judges 1"
+        )
+
+
 _OWN_PROOF = "each {} has a proof of its own, and the errors of all that you look at add up"
 _OTHER_CLAIM = "the questions so far were asked for the other claim"
 _OTHER_VOTES = "the votes so far were counted with it"
@@ -72,8 +82,8 @@ FIXED = {
 def check_change(problem: Problem, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Those of these settings that differ from the problem's. Raises BadProblem for what must not change."""
     for name in changes:
-        if name not in ("max_votes", "delta"):
-            why = FIXED.get(name, "only max_votes and delta can be changed")
+        if name not in ("max_votes", "delta", "min_judges"):
+            why = FIXED.get(name, "only max_votes, delta and min_judges can be changed")
             raise BadProblem(
                 f"{name} cannot be changed after a study was created: {why}. Create a new study; its error and that of "
                 f"this one add up, at {problem.stated_delta:g} each"

@@ -130,7 +130,7 @@ class StudyView:
     def _caveats(self) -> tuple[str, ...]:
         table, once = self._sync.table, self._state.pools.is_once
         votes, public = counted(table.rows), self.judges_claim == "public"
-        return find_caveats(votes, self.problem.family, once, public) + import_caveats(table)
+        return find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
 
     def examine(self) -> Verdict[str]:
         """The full verdict: the current error bound, which items are proved in or out, and caveats, also about other
@@ -146,8 +146,10 @@ class StudyView:
 
     @property
     def advice(self) -> str | None:
-        """A hint for the owner: a tie that never resolves, or pairs that block a proof."""
-        return advise(self._state.ahead, self.items)
+        """A hint for the owner: a tie that never resolves, pairs that block a proof, or a judge that is missing."""
+        state = self._state
+        judges = [number for judge, number in state.numbers.items() if judge not in state.voided]
+        return advise(state.ahead, self.items, judges if self.judges_claim == "each" else ())
 
     @property
     def utilities(self) -> dict[str, float]:

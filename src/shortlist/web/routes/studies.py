@@ -17,6 +17,7 @@ from shortlist.web.routes.uploads import check_free, claim
 from shortlist.web.schemas import Dashboard, JudgeIn, SettingsIn, StateIn, Studies, StudyIn, StudyLine, problems
 from shortlist.web.service import OpenStudy, Service, newest_studies, study_id
 
+MIN_JUDGES = 2  # people judge by links, and one of them should not decide alone
 MOST_LISTED = 100  # each study in the list is opened
 router = APIRouter(prefix="/api", tags=["studies"], responses=problems(401))
 _drawing = threading.Lock()  # matplotlib draws one figure at a time
@@ -50,7 +51,8 @@ def create(service: ServiceDep, token: Owner, given: StudyIn) -> Dashboard:
     create_study(
         names, given.k, given.delta, storage=service.database, name=given.name, tolerance=given.tolerance,
         max_votes=given.max_votes, cases_claim=given.cases_claim, judges_claim=given.judges_claim,
-        ballot_size=given.ballot_size, seed=given.seed,
+        ballot_size=given.ballot_size, min_judges=given.min_judges or (1 if given.tolerance else MIN_JUDGES),
+        seed=given.seed,
     )  # fmt: skip
     number = study_id(service.database, given.name)
     save_display(service.database, number, display)
@@ -77,10 +79,12 @@ def set_state(service: ServiceDep, token: Owner, name: StudyName, given: StateIn
 
 @router.put("/studies/{name}/settings", responses=problems(403, 404))
 def change(service: ServiceDep, token: Owner, name: StudyName, given: SettingsIn) -> Dashboard:
-    """Change the vote budget or delta. See the fields for what each change means for the proof."""
+    """Change the vote budget, delta or the number of judges that a proof needs. See the fields for what each change
+    means for the proof."""
     changes = given.model_dump(exclude_unset=True)
-    if changes.get("delta", 0.0) is None:
-        raise BadProblem("delta is null; give a number, or leave it out")
+    for setting in ("delta", "min_judges"):
+        if changes.get(setting, 1) is None:
+            raise BadProblem(f"{setting} is null; give a number, or leave it out")
     opened = service.studies.open(name)
     opened.study.change(**changes)
     return _dashboard(service, opened)

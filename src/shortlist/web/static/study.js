@@ -105,6 +105,7 @@ function settings(board) {
     set.max_votes ? `at most ${set.max_votes.toLocaleString()} votes` : 'no vote limit',
     set.ties ? 'ties allowed' : 'no ties', set.blind ? 'blind' : 'names shown',
     set.cases.length ? `${set.cases.length} cases` : 'no cases', ...(set.cases_claim === 'like these' ? ['each case is used once'] : []),
+    set.min_judges > 1 ? `a proof needs at least ${set.min_judges} judges` : 'one judge is enough for a proof',
     `sampling rule ${set.sampling}`, `stopping rule ${set.stopping}`,
   ].join(' · ')
   $('#cases').replaceChildren(...set.cases.slice(0, 20).map((text) => make('li', {}, text.slice(0, 80))))
@@ -114,7 +115,7 @@ function settings(board) {
 
 // The form shows what is in force, until the owner types something else.
 function limits(set) {
-  for (const [id, value] of [['#limit-votes', set.max_votes ?? ''], ['#limit-delta', set.delta]]) {
+  for (const [id, value] of [['#limit-votes', set.max_votes ?? ''], ['#limit-delta', set.delta], ['#limit-judges', set.min_judges]]) {
     const input = $(id)
     if (input.value === (input.dataset.set ?? '')) input.value = String(value)
     input.dataset.set = String(value)
@@ -197,15 +198,17 @@ $('#end-open-link').addEventListener('click', () => act(async () => {
 }))
 $('#limits').addEventListener('submit', async (event) => {
   event.preventDefault()
-  const votes = $('#limit-votes'), delta = $('#limit-delta'), body = {}
+  const votes = $('#limit-votes'), delta = $('#limit-delta'), judges = $('#limit-judges'), body = {}
   if (votes.value !== votes.dataset.set) body.max_votes = votes.value ? Number(votes.value) : null
   if (delta.value !== delta.dataset.set) body.delta = Number(delta.value)
+  if (judges.value !== judges.dataset.set) body.min_judges = Number(judges.value)
   if (!Object.keys(body).length) return
   if ('delta' in body && !await sure('Change the accepted chance of a wrong answer?', PRICE, 'Change')) return
   attempt(async () => {
     const board = await call('PUT', path('studies', study, 'settings'), body)
     votes.value = votes.dataset.set = String(board.settings.max_votes ?? '')
     delta.value = delta.dataset.set = String(board.settings.delta)
+    judges.value = judges.dataset.set = String(board.settings.min_judges)
     show(board)
   }, $('#limits-problem'))
 })
