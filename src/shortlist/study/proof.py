@@ -60,13 +60,16 @@ class _Tracer:
     def follow(self, number: int, event: Event, before: StudyState, state: StudyState) -> None:
         if self.reached is not None:
             return
+        known = _certain(before.settled.verdict)
         if _forgets(event):
-            self.chains = {}
+            self.chains, known = {}, set()
+        if isinstance(event, Imported) and event.is_sorted:
+            self.marks = {}  # those of the grid are made again
         self._note_marks(number, state.settled.evidence.kept_ledger)
         verdict = state.settled.verdict
         if verdict.reason == "certified":
             self.reached = number
-        if verdict.reason == "certified" or _certain(verdict) > _certain(before.settled.verdict):
+        if verdict.reason == "certified" or _certain(verdict) - known:
             self.extend(number, state)
 
     def _note_marks(self, number: int, ledger: Ledger) -> None:

@@ -28,9 +28,10 @@ def due(state: StudyState, now: float) -> list[Event]:
 
 
 def closing(state: StudyState, question: Unsettled, reason: str) -> Event:
-    """How a question ends that nobody answers: lost if it was shown or is on a ballot, else dropped. Measured
-    differences and rules that need the order know no largest loss, so there it is skipped."""
-    number, is_seen = question.asked.question, question.asked.shown or question.asked.place is not None
+    """How a question ends that nobody answers: lost if it was shown, its answer was taken back or it is on a ballot,
+    else dropped. Measured differences and rules that need the order know no largest loss, so there it is skipped."""
+    number, asked = question.asked.question, question.asked
+    is_seen = asked.shown or question.reopened or asked.place is not None
     return Lost(number, reason) if is_seen and state.any_order else Skipped(number, reason)
 
 
@@ -71,7 +72,7 @@ def useless(state: StudyState, judge: str) -> list[Event]:
         Skipped(question.asked.question, DROPPED)
         for question in state.unsettled.values()
         if question.asked.judge == judge and question.is_pending and not question.asked.shown
-        if question.asked.place is None
+        if question.asked.place is None and not question.reopened
         if _needs_no_vote(state, question)
     ]  # fmt: skip
 
