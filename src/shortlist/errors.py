@@ -181,6 +181,16 @@ class BallotsOpen(NothingToAsk):
         )
 
 
+class NeedsJudges(NothingToAsk):
+    """A proof needs several judges, and more votes of this one would add nothing to it."""
+
+    def __init__(self, min_judges: int) -> None:
+        super().__init__(
+            f"another judge is needed: a proof must rest on at least {min_judges} judges, and this judge has given all "
+            "that counts; invite another judge"
+        )
+
+
 class VoidJudge(ShortlistError):
     """A question was requested for a voided judge, or an import has votes of a voided judge."""
 

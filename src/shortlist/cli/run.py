@@ -46,6 +46,7 @@ from shortlist.cli.options import (
     JSON,
     JUDGES_CLAIM,
     MAX_VOTES,
+    MIN_JUDGES,
     SAMPLING,
     SIGMA,
     STOPPING,
@@ -117,6 +118,7 @@ def run(
     cases_claim: Claim = CASES_CLAIM,
     judges_claim: JudgesClaim = JUDGES_CLAIM,
     ballot_size: int = BALLOT_SIZE,
+    min_judges: int = MIN_JUDGES,
     order: Order = ORDER,
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
@@ -150,7 +152,7 @@ def run(
             listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
             tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family, sigma=sigma,
             allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words,
-            judges_claim=judges_claim.value, ballot_size=ballot_size, seed=seed,
+            judges_claim=judges_claim.value, ballot_size=ballot_size, min_judges=min_judges, seed=seed,
         )  # fmt: skip
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, known)
@@ -208,7 +210,9 @@ def _show(study: Study, found: StudyRun, as_json: bool) -> None:
     sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."
     console().print()
     say(f"Calls in this run: {calls_made(found)}.{sides}")
-    if not study.verdict.done and not found.used_up:
+    if found.needs_judge:
+        say(f"Run another judge on this study to continue (--name {shlex.quote(study.name)}).")
+    elif not study.verdict.done and not found.used_up:
         say("Run the same command again to continue.")
 
 

@@ -18,6 +18,7 @@ from shortlist.cli.options import (
     JUDGES_CLAIM,
     MAP,
     MAX_VOTES,
+    MIN_JUDGES,
     SAMPLING,
     SIGMA,
     SKIP_BAD,
@@ -61,6 +62,7 @@ def create(
     cases_claim: Claim = CASES_CLAIM,
     judges_claim: JudgesClaim = JUDGES_CLAIM,
     ballot_size: int = BALLOT_SIZE,
+    min_judges: int = MIN_JUDGES,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
     family: str = FAMILY,
@@ -79,7 +81,7 @@ def create(
         study = create_study(
             read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
             sampling=sampling, stopping=stopping, family=family, sigma=sigma, cases_claim=cases_claim.words,
-            judges_claim=judges_claim.value, ballot_size=ballot_size, seed=seed,
+            judges_claim=judges_claim.value, ballot_size=ballot_size, min_judges=min_judges, seed=seed,
         )  # fmt: skip
     show_study(study, as_json)
 

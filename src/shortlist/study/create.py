@@ -13,7 +13,7 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, StudyDiffers, StudyExists
-from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim
+from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim, check_min_judges
 from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.study import Study
@@ -38,6 +38,7 @@ def create_study(
     cases_claim: CasesClaim = "these",
     judges_claim: JudgesClaim = "each",
     ballot_size: int = 10,
+    min_judges: int = 1,
     seed: int = 0,
 ) -> Study:
     """Create a study that finds the best k items with an error of at most delta.
@@ -54,6 +55,9 @@ def create_study(
     judges_claim: what a proof is about if judges differ: "each" judge who answered, or the "public" that the judges
         come from. For the second, each judge is asked once, with a ballot of up to `ballot_size` pairs, and what is not
         answered counts as lost by both items. It needs many more judges. See `Study.ballot`.
+    min_judges: every step of a proof must rest on at least this many judges, so that no single judge decides. Judges
+        are told apart by the names in `ask(judge=...)`; votes without a name are one judge. More than 1 needs the
+        stopping rule edges, wins, ties or grades as votes, and no tolerance.
     seed: decides which item is shown first and what the sampling rule draws. Same seed and answers, same questions.
 
     storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.
@@ -69,8 +73,9 @@ def create_study(
             f"sampling rule {asks.name} asks all pairs; with allowed= choose one of {', '.join(ASKS_ALLOWED)}"
         )
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
-    problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs)
+    problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs, min_judges)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
+    check_min_judges(min_judges, stops)
     number, is_plain = whole("seed", seed, 0), asks.name == "bridge" and stops.name == "edges"
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)
@@ -147,11 +152,12 @@ class Spec:
     cases_claim: CasesClaim
     judges_claim: JudgesClaim
     ballot_size: int
+    min_judges: int = 1
 
     def problem(self) -> Problem:
         family = make_family(self.family, self.sigma)
         sizes = len(self.items), self.k, self.delta
-        return Problem(*sizes, family, self.bound, self.tolerance, self.max_votes, self.allowed)
+        return Problem(*sizes, family, self.bound, self.tolerance, self.max_votes, self.allowed, self.min_judges)
 
     def sampling_rule(self) -> SamplingRule:
         made: SamplingRule = SAMPLING_RULES[self.sampling["name"]](**self.sampling["options"])
@@ -182,6 +188,7 @@ def make_spec(
         problem.bound, problem.tolerance, problem.max_votes, problem.allowed,
         _named(sampling, SAMPLING_RULES, "sampling rule"),
         _named(stopping, STOPPING_RULES, "stopping rule"), seed, cases_claim, judges_claim, ballot_size,
+        problem.min_judges,
     )  # fmt: skip
 
 

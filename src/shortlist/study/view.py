@@ -13,7 +13,7 @@ from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally, evolve
 from shortlist.errors import UnknownQuestion
 from shortlist.study.caveats import find_caveats, import_caveats
-from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, with_claims
+from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, with_claims, with_price
 from shortlist.study.events import Asked, Entry, Head
 from shortlist.study.questions import Question, advise
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
@@ -43,7 +43,7 @@ class StudyView:
     ) -> None:
         """The study of that name in the storage. Without a storage: a new study in memory."""
         self.items = tuple(items)
-        self.problem, self.seed, self.name, self.cases_claim = problem, seed, name, cases_claim
+        self.seed, self.name, self.cases_claim = seed, name, cases_claim
         self.judges_claim, self.ballot_size = judges_claim, ballot_size
         self._number = {item: number for number, item in enumerate(self.items)}
         if storage is None:
@@ -63,6 +63,11 @@ class StudyView:
         """The runs that hold the judge's pending questions; None stands for no run."""
         self.refresh()
         return {asked.run for asked in self._state.pending if asked.judge == judge}
+
+    @property
+    def problem(self) -> Problem:
+        """What is to be proved, with the settings in force."""
+        return self._state.settled.problem
 
     @property
     def setups(self) -> Setups:
@@ -117,13 +122,14 @@ class StudyView:
         state = self._state
         found = named(verdict, self.items, state.settled.theta_hat)
         caveats = self._caveats() if with_caveats else ()
-        guarantee = with_claims(found.guarantee, self.judges_claim, state.judges, state.pools)
+        priced = with_price(found.guarantee, state.settled.problem)
+        guarantee = with_claims(priced, self.judges_claim, state.judges, state.pools)
         return evolve(found, guarantee=guarantee, caveats=caveats)
 
     def _caveats(self) -> tuple[str, ...]:
         table, once = self._sync.table, self._state.pools.is_once
         votes, public = counted(table.rows), self.judges_claim == "public"
-        return find_caveats(votes, self.problem.family, once, public) + import_caveats(table)
+        return find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
 
     def examine(self) -> Verdict[str]:
         """The full verdict: the current error bound, which items are proved in or out, and caveats. Slow for many
@@ -138,8 +144,10 @@ class StudyView:
 
     @property
     def advice(self) -> str | None:
-        """A hint for the owner: a tie that never resolves, or pairs that block a proof."""
-        return advise(self._state.ahead, self.items)
+        """A hint for the owner: a tie that never resolves, pairs that block a proof, or a judge that is missing."""
+        state = self._state
+        judges = [number for judge, number in state.numbers.items() if judge not in state.voided]
+        return advise(state.ahead, self.items, judges if self.judges_claim == "each" else ())
 
     @property
     def utilities(self) -> dict[str, float]:

@@ -28,6 +28,7 @@ class JudgingState(StrEnum):
     open = "open"
     waiting = "waiting"  # the questions that are pending may be enough; some judges have not answered yet
     finished = "finished"  # this judge has had their ballot
+    others = "others"  # a proof needs several judges, and more votes of this one would add nothing now
     paused = "paused"
     closed = "closed"
     done = "done"
@@ -90,6 +91,11 @@ class StudyIn(Strict):
     ballot_size: Annotated[int, Field(ge=1, le=100)] = Field(
         default=10, description="How many pairs a judge is asked about at most, if the claim is about the public."
     )
+    min_judges: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="Every step of a proof rests on at least this many judges. 1: one judge is enough. Default: 2, or "
+        "1 with a tolerance, which does not go with more.",
+    )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(
         default=0, description="Seed of the random order of a pair and of the random cases."
     )
@@ -103,6 +109,10 @@ class StudyLine(BaseModel):
 
 class Studies(BaseModel):
     studies: list[StudyLine]
+
+
+class SettingsIn(Strict):
+    min_judges: Annotated[int, Field(ge=1, le=100)] = Field(description="On how many judges a proof rests at least.")
 
 
 class StateIn(Strict):
@@ -290,6 +300,7 @@ class SettingsOut(BaseModel):
     cases: list[str]
     judges_claim: Literal["each", "public"]
     ballot_size: int
+    min_judges: int
 
 
 class Dashboard(BaseModel):

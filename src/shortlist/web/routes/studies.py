@@ -14,9 +14,10 @@ from shortlist.web.dashboard import dashboard, state_of
 from shortlist.web.display import Content, make_display, save_display, set_closed
 from shortlist.web.routes.questions import find_question, undo_vote
 from shortlist.web.routes.uploads import check_free, claim
-from shortlist.web.schemas import Dashboard, JudgeIn, StateIn, Studies, StudyIn, StudyLine, problems
+from shortlist.web.schemas import Dashboard, JudgeIn, SettingsIn, StateIn, Studies, StudyIn, StudyLine, problems
 from shortlist.web.service import OpenStudy, Service, newest_studies, study_id
 
+MIN_JUDGES = 2  # people judge by links, and one of them should not decide alone
 MOST_LISTED = 100  # each study in the list is opened
 router = APIRouter(prefix="/api", tags=["studies"], responses=problems(401))
 _drawing = threading.Lock()  # matplotlib draws one figure at a time
@@ -47,7 +48,8 @@ def create(service: ServiceDep, token: Owner, given: StudyIn) -> Dashboard:
     check_free(service.database, display.uploaded)
     create_study(
         names, given.k, given.delta, storage=service.database, name=given.name, tolerance=given.tolerance,
-        max_votes=given.max_votes, judges_claim=given.judges_claim, ballot_size=given.ballot_size, seed=given.seed,
+        max_votes=given.max_votes, judges_claim=given.judges_claim, ballot_size=given.ballot_size,
+        min_judges=given.min_judges or (1 if given.tolerance else MIN_JUDGES), seed=given.seed,
     )  # fmt: skip
     number = study_id(service.database, given.name)
     save_display(service.database, number, display)
@@ -67,6 +69,15 @@ def set_state(service: ServiceDep, token: Owner, name: StudyName, given: StateIn
     opened = service.studies.open(name)
     set_closed(service.database, opened.id, given.state == "closed")
     opened.study.pause(given.state != "open")
+    return _dashboard(service, opened)
+
+
+@router.put("/studies/{name}/settings", responses=problems(403, 404))
+def change(service: ServiceDep, token: Owner, name: StudyName, given: SettingsIn) -> Dashboard:
+    """Change on how many judges a proof rests at least. When the number rises, everything is worked out again; when it
+    falls, what is proved stays. From 1 it can rise only before the first question."""
+    opened = service.studies.open(name)
+    opened.study.change(min_judges=given.min_judges)
     return _dashboard(service, opened)
 
 

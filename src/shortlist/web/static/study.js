@@ -103,9 +103,12 @@ function settings(board) {
     set.max_votes ? `at most ${set.max_votes.toLocaleString()} votes` : 'no vote limit',
     set.ties ? 'ties allowed' : 'no ties', set.blind ? 'blind' : 'names shown',
     set.cases.length ? `${set.cases.length} cases` : 'no cases',
+    set.min_judges > 1 ? `a proof needs at least ${set.min_judges} judges` : 'one judge is enough for a proof',
     `sampling rule ${set.sampling}`, `stopping rule ${set.stopping}`,
   ].join(' · ')
   $('#cases').replaceChildren(...set.cases.slice(0, 20).map((text) => make('li', {}, text.slice(0, 80))))
+  $('#change').hidden = set.min_judges === 1 || board.state === 'done'
+  if (document.activeElement !== $('#min_judges')) $('#min_judges').value = set.min_judges
   $('#csv').toggleAttribute('hidden', !board.verdict.votes)
 }
 
@@ -183,6 +186,10 @@ $('#end-open-link').addEventListener('click', () => act(async () => {
   await call('DELETE', path('studies', study, 'open-link'))
   return call('GET', path('studies', study))
 }))
+$('#change').addEventListener('submit', (event) => {
+  event.preventDefault()
+  act(() => call('PUT', path('studies', study, 'settings'), { min_judges: Number($('#min_judges').value) }))
+})
 $('#print').addEventListener('click', () => print())
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.')
