@@ -253,13 +253,18 @@ def check(text: str) -> dict[str, Any]:
         need(end == {"verdict": verdict, "hash": sha(lines[0], last, compact(verdict))}, "the hash is wrong")
         done, n = verdict["record"], len(spec["items"])
         need(done in range(-1, len(records)), "the verdict names a record that is not there")
-        changes = [spec, *(record["body"] for record in records[: done + 1] if record["kind"] == "changed")]
-        deltas = [change["delta"] for change in changes if change.get("delta") is not None]
-        judges = [change["min_judges"] for change in changes if change.get("min_judges") is not None]
-        need((verdict["delta"], verdict["error"]) == (deltas[-1], max(deltas)), "delta is not that of the records")
+        deltas, judges, is_begun = [spec["delta"]], spec.get("min_judges", 1), False
+        for record in records:
+            is_begun = is_begun or record["kind"] == "asked" or bool(record["kind"] == "imported" and record["body"]["first"])
+            if record["kind"] == "changed":
+                new = record["body"]["settings"]
+                judges = new.get("min_judges", judges)
+                deltas = (deltas if is_begun else []) + [new.get("delta", deltas[-1])]
+        need(verdict["delta"] == deltas[-1] and verdict["error"] >= max(deltas), "delta is not that of the records")
+        need(all(0 < delta < 1 for delta in deltas) and judges >= 1, "delta or min_judges is out of range")
         steps, absorbed = read_steps(verdict["chains"], n)
         need(all(0 <= step[0] <= done for step in steps), "a step is not before the verdict")
-        study = Study(spec, deltas[-1], (judges or [1])[-1])
+        study = Study(spec, deltas[-1], judges)
         for at, record in enumerate(records, 2):
             study.fold(record["kind"], record["body"])
             for _, kind, by, v in (step for step in steps if step[0] == study.record):

@@ -3,21 +3,22 @@
 import random
 
 from shortlist import create_study
-from shortlist.errors import AlreadyAnswered, BadVotes, LateAnswer, NothingToAsk, NothingToUndo, StudyDone, VoidJudge
+from shortlist.errors import AlreadyAnswered, BadProblem, BadVotes, LateAnswer, NothingToAsk, NothingToUndo, StudyDone, VoidJudge
 
-KINDS = ("plain", "people", "imports", "sorted imports", "ballots", "tolerance", "tolerant imports", "tolerant ballots")
+KINDS = (
+    "plain", "people", "imports", "sorted imports", "ballots", "tolerance", "tolerant imports", "tolerant ballots",
+    "several judges", "several judges, imports", "several judges, ballots", "changes", "changes, several judges, imports",
+    "changes, tolerant imports",
+)  # fmt: skip
 
 
 def play(seed, storage=None, steps=60, kind=None, **settings):
     """A study of `kind`; most are proved, because the best items nearly always win and delta is large."""
     player = Player(random.Random(seed), seed, storage, kind or KINDS[seed % len(KINDS)], settings)
     for _ in range(steps):
-        if player.study.verdict.done:
+        if player.study.verdict.done and player.rng.random() < 0.3:  # else it goes on after its end
             break
         player.act()
-    if player.rng.random() < 0.2:  # go on after the end
-        for _ in range(3):
-            player.act()
     return player.study
 
 
@@ -28,6 +29,10 @@ class Player:
         tolerance = rng.choice([0.1, 0.3]) if "toler" in kind else 0.0
         claims = {"judges_claim": "public", "ballot_size": rng.randint(1, 4)} if "ballots" in kind else {}
         given = {"k": rng.randint(1, n - 1), "delta": rng.choice([0.3, 0.6, 0.9]), "tolerance": tolerance, **claims}
+        if "several" in kind:
+            given["min_judges"], self.judges = rng.randint(2, 3), ["ann", "bob", "cleo", None]
+        if "changes" in kind:
+            given["max_votes"] = rng.choice([None, 5, 20])
         given = {**given, "seed": seed, "storage": storage, "name": f"study {seed}", **settings}
         self.items = [f"item {place}" for place in range(n)]
         self.order = rng.sample(self.items, n)
@@ -47,12 +52,14 @@ class Player:
             acts += [(self.person, 4), (self.undo, 0.7), (self.void, 0.1), (self.leave, 0.3), (self.batch, 1)]
         if "imports" in self.kind:
             acts += [(self.bring, 1.5)]
+        if "changes" in self.kind:
+            acts += [(self.change, 1)]
         if "ballots" in self.kind:
             acts = [(self.ballot, 10), (self.undo, 0.3), (self.void, 0.1)]
         chosen = self.rng.choices([act for act, _ in acts], [weight for _, weight in acts])[0]
         try:
             chosen()
-        except (AlreadyAnswered, BadVotes, LateAnswer, NothingToAsk, NothingToUndo, StudyDone, VoidJudge):
+        except (AlreadyAnswered, BadProblem, BadVotes, LateAnswer, NothingToAsk, NothingToUndo, StudyDone, VoidJudge):
             pass
 
     def answer(self):
@@ -95,6 +102,15 @@ class Player:
 
     def void(self):
         self.study.void("ann")
+
+    def change(self):
+        """A smaller delta, another budget or number of judges; a study that has ended may go on."""
+        problem, rng = self.study.problem, self.rng
+        wanted = {"delta": problem.delta * rng.choice([0.5, 0.9]), "max_votes": rng.choice([None, 10, 40])}
+        if "several" in self.kind:
+            wanted["min_judges"] = rng.randint(1, 4)
+        name = rng.choice(sorted(wanted))
+        self.study.change(**{name: wanted[name]})
 
     def leave(self):
         self.study.settle(self.rng.choice(["ann", "bob"]))
