@@ -52,9 +52,8 @@ def wealth(log_e: float) -> float:
 class Study:
     """Questions and accounts after the records so far. What is pending or not settled is in the accounts as lost."""
 
-    def __init__(self, spec: Any, delta: float, judges: int) -> None:
-        self.n, self.k, self.tolerance, self.delta, self.judges = (
-            len(spec["items"]), spec["k"], spec["tolerance"], delta, judges)  # fmt: skip
+    def __init__(self, spec: Any, judges: int) -> None:
+        self.n, self.k, self.tolerance, self.judges = len(spec["items"]), spec["k"], spec["tolerance"], judges
         self.public, self.once = spec["judges_claim"] == "public", spec["cases_claim"] == "like these"
         self.null = math.log((0.5 - self.tolerance) / (0.5 + self.tolerance))
         self.record, self.share, self.sorted_at, self.withdrawn_at = -1, 1.0, -1, dict[int, int]()
@@ -171,7 +170,9 @@ class Study:
             self.check_vote(first, second, bet, y, weight, share)
             pair, unit = frozenset((first, second)), ("row", self.record, place) if unit is None else ("case", unit)
             is_old = {unit, digest} & self.seen or (judge, pair) in self.spent
-            need(not is_old or weight == share == 0, "a row that was seen before, or of a judge who may not bet, weighs")
+            need(
+                not is_old or weight == share == 0, "a row that was seen before, or of a judge who may not bet, weighs"
+            )
             factors, new = self.factors(first, second, bet, y, weight), new | {unit, digest}
             weights.update({(unit, pair): share} | {(unit, v): weight for _, v, _, _ in factors})
             self.add(factors, 1, judge, True)
@@ -191,15 +192,15 @@ class Study:
             found[x][judge] += 0.0 if is_imported and self.share == OWN else gain
         return found, sum(max(-wealth(sum(parts.values())), 0.0) for parts in found.values())
 
-    def surplus(self, kind: str, by: list[int], v: int) -> float:
+    def surplus(self, kind: str, by: list[int], v: int, delta: float) -> float:
         """By how much the evidence of the items `by` against v is above its level, as a share of the level."""
         if kind in ("grid", "tolerant grid"):
             need(self.judges == 1 and len(by) == 1 and self.lost_before, "the grid does not count here")
             pairs = self.n * (self.n - 1) if self.tolerance else self.k * (self.n - self.k)
-            level = math.log(pairs / (self.delta * GRID)) + self.lost_before[v]
+            level = math.log(pairs / (delta * GRID)) + self.lost_before[v]
             return (log_sum(self.grid[kind, by[0], v]) - math.log(len(ETAS))) / level - 1
         (accounts, lost), given = self.accounts(kind, v), Counter[Any]()
-        level = math.log((2 * self.n if self.tolerance else min(self.k, self.n - self.k)) / (self.delta * self.share))
+        level = math.log((2 * self.n if self.tolerance else min(self.k, self.n - self.k)) / (delta * self.share))
         for x in by:
             given.update({judge: max(gain, 0.0) for judge, gain in accounts[x].items()})
         cap = (level + lost) / (self.judges - 0.5) if self.judges > 1 else math.inf
@@ -216,18 +217,19 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def read_steps(chains: Any, n: int) -> tuple[list[Any], dict[int, set[int]]]:
-    """All steps (record, kind, by, v), and what each item absorbs by them. A chain has tolerant steps from one set."""
+def read_steps(chains: Any, n: int, delta: float) -> tuple[list[Any], dict[int, set[int]]]:
+    """All steps (record, kind, by, v, delta), and what each item absorbs by them. A chain has tolerant steps from one set."""
     steps, absorbed = [], dict[int, set[int]]()
     for u, chain in chains:
         reached, base = [u], list[int]()
-        for v, record, kind, by in chain:
+        for v, record, kind, by, smaller in chain:
             base = base or (list(reached) if kind.startswith("tolerant") else [])
             may = base if kind.startswith("tolerant") else reached
             by = may if by is None else by
             need(set(by) <= set(may) and len(set(by)) == len(by), "a step rests on items that are not absorbed")
             need(v in range(n) and v not in reached, "a step to an item that is absorbed already, or that is none")
-            steps.append((record, kind, list(by), v))
+            need(smaller is None or 0 < smaller <= delta, "a step has a larger delta than the study")
+            steps.append((record, kind, list(by), v, smaller or delta))
             reached.append(v)
         need(u in range(n) and u not in absorbed, "an item has two chains, or is none")
         absorbed[u] = {*reached[1:]}
@@ -255,21 +257,26 @@ def check(text: str) -> dict[str, Any]:
         need(done in range(-1, len(records)), "the verdict names a record that is not there")
         deltas, judges, is_begun = [spec["delta"]], spec.get("min_judges", 1), False
         for record in records:
-            is_begun = is_begun or record["kind"] == "asked" or bool(record["kind"] == "imported" and record["body"]["first"])
+            is_begun = (
+                is_begun or record["kind"] == "asked" or bool(record["kind"] == "imported" and record["body"]["first"])
+            )
             if record["kind"] == "changed":
                 new = record["body"]["settings"]
                 judges = new.get("min_judges", judges)
                 deltas = (deltas if is_begun else []) + [new.get("delta", deltas[-1])]
         need(verdict["delta"] == deltas[-1] and verdict["error"] >= max(deltas), "delta is not that of the records")
         need(all(0 < delta < 1 for delta in deltas) and judges >= 1, "delta or min_judges is out of range")
-        steps, absorbed = read_steps(verdict["chains"], n)
+        steps, absorbed = read_steps(verdict["chains"], n, deltas[-1])
         need(all(0 <= step[0] <= done for step in steps), "a step is not before the verdict")
-        study = Study(spec, deltas[-1], judges)
+        study = Study(spec, judges)
         for at, record in enumerate(records, 2):
             study.fold(record["kind"], record["body"])
-            for _, kind, by, v in (step for step in steps if step[0] == study.record):
-                need(study.surplus(kind, by, v) >= -ROUNDING, f"this record does not prove the step to item {v} ({kind})")
-            for then, _, _, v in steps if study.record == done else ():
+            for _, kind, by, v, delta in (step for step in steps if step[0] == study.record):
+                need(
+                    study.surplus(kind, by, v, delta) >= -ROUNDING,
+                    f"this record does not prove the step to item {v} ({kind})",
+                )
+            for then, _, _, v, _ in steps if study.record == done else ():
                 is_kept = then >= max(study.withdrawn_at.get(v, -1), study.sorted_at)
                 need(is_kept, f"what the step to item {v} at record {then} rests on was withdrawn")
         at = len(lines)

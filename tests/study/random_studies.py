@@ -1,14 +1,29 @@
 """Studies played at random through the public API, with everything that can happen to one."""
 
 import random
+from contextlib import suppress
 
 from shortlist import create_study
-from shortlist.errors import AlreadyAnswered, BadProblem, BadVotes, LateAnswer, NothingToAsk, NothingToUndo, StudyDone, VoidJudge
+from shortlist.errors import (
+    AlreadyAnswered,
+    BadProblem,
+    BadVotes,
+    LateAnswer,
+    NothingToAsk,
+    NothingToUndo,
+    StudyDone,
+    VoidJudge,
+)
 
 KINDS = (
     "plain", "people", "imports", "sorted imports", "ballots", "tolerance", "tolerant imports", "tolerant ballots",
     "several judges", "several judges, imports", "several judges, ballots", "changes", "changes, several judges, imports",
     "changes, tolerant imports",
+)  # fmt: skip
+
+
+REFUSED = (
+    AlreadyAnswered, BadProblem, BadVotes, LateAnswer, NothingToAsk, NothingToUndo, StudyDone, VoidJudge,
 )  # fmt: skip
 
 
@@ -57,10 +72,8 @@ class Player:
         if "ballots" in self.kind:
             acts = [(self.ballot, 10), (self.undo, 0.3), (self.void, 0.1)]
         chosen = self.rng.choices([act for act, _ in acts], [weight for _, weight in acts])[0]
-        try:
+        with suppress(*REFUSED):
             chosen()
-        except (AlreadyAnswered, BadProblem, BadVotes, LateAnswer, NothingToAsk, NothingToUndo, StudyDone, VoidJudge):
-            pass
 
     def answer(self):
         rng = self.rng
@@ -130,9 +143,7 @@ class Player:
         first, second, outcome, judge, places = zip(*rows, strict=True) if rows else ((), (), (), (), ())
         unit = [] if units is None else [units(place) for place in places]
         name = self.votes if rng.random() < 0.8 else 0
-        self.study.import_votes(
-            first, second, outcome, judge, "a file", unit, [f"{name} {place}" for place in places]
-        )
+        self.study.import_votes(first, second, outcome, judge, "a file", unit, [f"{name} {place}" for place in places])
 
     def ballot(self):
         """A judge comes, answers some of the ballot, skips, leaves or does not come back."""

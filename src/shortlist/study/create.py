@@ -80,9 +80,9 @@ def create_study(
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)
     if storage is None:
-        place = MemoryStorage()
-        place.create(check_name(name or "study"), _spec_if_known(names, problem, asks, stops, number, *claims))
-        return Study(names, problem, asks, stops, number, name or "study", place, *claims)
+        memory = MemoryStorage()
+        memory.create(check_name(name or "study"), _spec_if_known(names, problem, asks, stops, number, *claims))
+        return Study(names, problem, asks, stops, number, name or "study", memory, *claims)
     if name is None:
         raise BadProblem("a stored study needs a name; pass name=")
     spec, place = make_spec(names, problem, asks, stops, number, *claims), open_storage(storage)

@@ -62,23 +62,31 @@ def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTabl
     digests = [digests[place] for place in new]
     if "ledger" not in state.stopping.wants:
         return _independent(rows, source, state, table, digests, repeated)
-    block = rows.block
-    is_sorted = _looks_sorted(state, block, table, items)
+    is_sorted = look_sorted(rows, state, table, items)
+    order, fixed = fix_bets(rows, is_sorted, study, table)
+    return _event(rows.select(order), source, fixed, [digests[place] for place in order], repeated, is_sorted)
+
+
+def fix_bets(
+    rows: ImportRows, is_sorted: bool, study: StudyState, table: RowTable
+) -> tuple[list[int], tuple[list[float], list[float], list[float]]]:
+    """The order in which the rows are counted, and in this order their bets, their weights and their shares in the
+    grid. They follow from the votes before and from what the rows are about."""
+    state, block = study.settled, rows.block
     order, units = find_units(state.problem.n, block.first, block.second, rows.unit)
-    units = units.trusting_no_order() if is_sorted else units
-    rows, digests = rows.select(order.tolist()), [digests[place] for place in order.tolist()]
+    units, rows = units.trusting_no_order() if is_sorted else units, rows.select(order.tolist())
     seen = table.units | table.used_cases  # a case that a question was about is a unit that was seen
     is_new = np.array([unit is None or unit not in seen for unit in rows.unit], dtype=np.bool_)
     if study.spent:
         is_new &= _may_bet(rows, study)
-    bets, weights, share = np.empty(0), np.empty(0), np.where(is_new, units.share, 0.0)
-    if len(rows.first):
-        with one_thread():
-            placed = place_import(state, rows.block, units, is_new)
-        assert placed.bets is not None
-        assert placed.weights is not None
-        bets, weights = placed.bets, placed.weights
-    return _event(rows, source, (bets.tolist(), weights.tolist(), share.tolist()), digests, repeated, is_sorted)
+    if not len(rows.first):
+        return [], ([], [], [])
+    with one_thread():
+        placed = place_import(state, rows.block, units, is_new)
+    assert placed.bets is not None
+    assert placed.weights is not None
+    share = np.where(is_new, units.share, 0.0)
+    return order.tolist(), (placed.bets.tolist(), placed.weights.tolist(), share.tolist())
 
 
 def _check_repeated(rows: ImportRows, digests: Sequence[str], table: RowTable, items: Sequence[str]) -> None:
@@ -124,9 +132,9 @@ def _event(
     return Imported(*votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted)
 
 
-def _looks_sorted(state: loop.State, block: Block, table: RowTable, items: Sequence[str]) -> bool:
+def look_sorted(rows: ImportRows, state: loop.State, table: RowTable, items: Sequence[str]) -> bool:
     """Whether these votes, or all imported votes with them, look sorted: small files may each be too short to tell."""
-    family, number = state.problem.family, {item: place for place, item in enumerate(items)}
+    block, family, number = rows.block, state.problem.family, {item: place for place, item in enumerate(items)}
     earlier = [row for row in table.rows if row.question is None]
     first = np.array([*(number[row.first] for row in earlier), *block.first], dtype=np.int64)
     second = np.array([*(number[row.second] for row in earlier), *block.second], dtype=np.int64)
