@@ -1,9 +1,10 @@
-"""Studies played at random through the public API, with everything that can happen to one."""
+"""Studies played at random through the public API, with everything that can happen to one; and forged proofs."""
 
+import json
 import random
 from contextlib import suppress
 
-from shortlist import create_study
+from shortlist import create_study, verify
 from shortlist.errors import (
     AlreadyAnswered,
     BadProblem,
@@ -159,3 +160,16 @@ class Player:
                 study.skip(question)
         if rng.random() < 0.8:
             study.settle(f"judge {self.votes}")
+
+
+def rehashed(lines):
+    """The file with hashes that fit, as whoever writes it anew would make them."""
+    start, *records, end = map(json.loads, lines)
+    last, out = verify.sha(start["spec"]), [verify.compact(start)]
+    for number, record in enumerate(records):
+        body = verify.compact(record["body"])
+        now = verify.sha(last, str(number), repr(record["at"]), record["kind"], body)
+        out.append(verify.compact({**record, "number": number, "previous": last, "hash": now}))
+        last = now
+    verdict = verify.compact(end["verdict"])
+    return "\n".join([*out, verify.compact({**end, "hash": verify.sha(out[0], last, verdict)}), ""])

@@ -1,4 +1,4 @@
-"""A study as a proof that others can check: its settings, its records, and the verdict with every step that it rests on.
+"""A study as a proof that others can check: its settings, its records, and the verdict with every step it rests on.
 
 `shortlist.verify` checks such a file against the theorems, without the rest of this package. `replay_proof` also
 repeats what was asked and bet: it follows from the records before and the seed, so bets made up later do not pass.
@@ -319,12 +319,12 @@ class Replayed(NamedTuple):
     def sentences(self) -> list[str]:
         """What was repeated, and what could not be."""
         said = [
-            f"Replayed: {self.questions:,} questions follow from the seed and the records before, with pair, side and bet."
+            f"Replayed: pair, side and bet of {self.questions:,} questions follow from the seed and the records before."
         ]
         if self.chosen:
             said.append(
-                f"{self.chosen:,} questions are about a pair that was chosen by the caller, or that was left when others "
-                "were to be avoided. Their sides and bets follow, their pairs cannot be replayed."
+                f"{self.chosen:,} questions are about a pair that the caller chose, or that was left when others were to "
+                "be avoided. Their sides and bets follow; their pairs cannot be replayed."
             )
         if self.cases:
             said.append(f"{self.cases:,} cases were drawn. The list of cases is not in the file, so it is not checked.")
@@ -332,8 +332,8 @@ class Replayed(NamedTuple):
             said.append(f"Bets and weights of {self.imports:,} imports follow.")
         if self.unordered:
             said.append(
-                f"{self.unordered:,} imports have units whose rows may have come in another order, so it is not checked "
-                "that they did not look sorted."
+                f"{self.unordered:,} imports have units whose rows may have come in another order, so it is not known "
+                "whether they looked sorted."
             )
         return said
 
