@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,8 @@ from tests.study.random_studies import KINDS, play, rehashed
 SOURCE = Path(verify.__file__)
 UNSEEN = {
     "at", "judge", "case", "lease", "run", "pool", "drawing", "source", "reason", "repeated", "digest", "settles", "shown",
-    "paused", "outcome", "bet", "first", "second", "max_votes", "weight", "share", "unit", "is_sorted", "record", "by",
-    "spec", "error", "top", "certainly_in", "certainly_out", "kind", "chains", "settings", "delta", "min_judges",
-}  # fmt: skip
+    "outcome", "bet", "first", "second", "weight", "share", "unit", "question", "error", "chains",
+}  # fields that a forger may change where no rule is broken  # fmt: skip
 
 
 def test_it_runs_on_a_bare_python_in_an_empty_environment(tmp_path):
@@ -205,8 +205,8 @@ def verdict(**parts):
     return lambda lines: lines[-1]["verdict"].update(parts)
 
 
-def body(kind, place, **parts):
-    return lambda lines: bodies(lines, kind)[place].update(parts)
+def body(kind, at, /, **parts):
+    return lambda lines: bodies(lines, kind)[at].update(parts)
 
 
 FORGERIES = {
@@ -296,8 +296,6 @@ def test_what_a_forger_can_hide():
     study = plain()
 
     def invent(lines):
-        for told in bodies(lines, "told"):
-            told["outcome"] = told["outcome"]
         for asked in bodies(lines, "asked"):
             asked["judge"] = "a friend"
         lines[1]["at"] += 1.0
@@ -310,8 +308,6 @@ def test_random_forgeries_pass_only_where_no_rule_is_broken(proofs):
     rng = random.Random(1)
     for _ in range(150):
         lines, _, path = edited(rng.choice(proofs), rng)
-        try:
+        with suppress(verify.Bad, KeyError, TypeError, ValueError, AttributeError):
             verify.check(rehashed(lines))
-        except (verify.Bad, KeyError, TypeError, ValueError, AttributeError):
-            continue
-        assert set(path) & UNSEEN, path
+            assert path[-1] in {*UNSEEN, "number", "previous", "hash"}  # the last three are made again
