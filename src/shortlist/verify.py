@@ -92,9 +92,9 @@ class Study:
         return [(vote.first, vote.second, bet, won), (vote.second, vote.first, -bet, other)]
 
     def factors(self, vote: Any, y: float | None) -> list[tuple[str, int, int, float]]:
-        """Kind, target, source and gain of the accounts that bet on a vote. With bet 0 there are none."""
+        """Kind, target, source and gain of the accounts that bet on a vote. With weight 0 there are none."""
         found = []
-        for x, v, eta, won in self.sides(vote, y) if vote.bet else ():
+        for x, v, eta, won in self.sides(vote, y) if vote.weight else ():
             found += [("bets", v, x, vote.weight * log_factor(eta, 0.0, won))] if eta > 0 else []
             gain = vote.weight * log_factor(max(eta, self.null), self.null, won)
             found += [("tolerant", v, x, gain)] if self.tolerance else []
@@ -112,11 +112,13 @@ class Study:
         vote.pair = frozenset(ends)
 
     def asked(self, body: Any) -> None:
-        made = SimpleNamespace(**body, weight=1.0, outcome=None, state="pending", reopened=False, record=self.record)
-        self.check_vote(made)
+        made = SimpleNamespace(
+            **{"weight": 1.0, **body}, outcome=None, state="pending", reopened=False, record=self.record
+        )
+        self.check_vote(made, made.weight)
         need(made.question == len(self.questions), "the number of this question is not the next one")
         is_spent = (made.judge, made.pair) in self.spent
-        need(not (made.bet and is_spent), "this judge undid a vote on this pair and must not bet on it again")
+        need(not (made.weight and is_spent), "this judge undid a vote on this pair and must not bet on it again")
         need(self.public == (made.place is not None), "only a study about the public has ballots, and nothing else")
         if self.public:
             last = self.questions[-1] if made.place else made
@@ -138,6 +140,8 @@ class Study:
         need(is_next, f"question {made.question} is {made.state}, so it cannot be {kind}")
         if kind == "told":
             self.check_vote(made, body["outcome"])
+            is_spent = made.weight and (made.judge, made.pair) in self.spent
+            need(not is_spent, "this judge undid a vote on this pair, so this question is lost")
             need(made.judge not in self.unsettled.values(), "an earlier answer of this judge is not settled")
             made.state, made.outcome, self.unsettled[made.question] = "answered", body["outcome"], made.judge
         elif kind in ("skipped", "lost"):
@@ -249,7 +253,7 @@ def read_settings(spec: Any, records: list[Any]) -> tuple[int, float, float]:
         )
         new = record["body"]["settings"] if record["kind"] == "changed" else {}
         judges, deltas = new.get("min_judges", judges), [*(deltas if is_begun else ()), new.get("delta", deltas[-1])]
-    need(judges >= 1 and 0 < min(deltas) and max(deltas) < 1, "delta or min_judges is out of range")
+    need(judges >= 1 and min(deltas) > 0 and max(deltas) < 1, "delta or min_judges is out of range")
     return judges, deltas[-1], max(deltas)
 
 
@@ -272,7 +276,7 @@ def check(text: str) -> dict[str, Any]:
     """What the proof proves. Raises Bad."""
     lines, at, parsed = text.removesuffix("\n").split("\n"), 1, list[Any]()
     try:
-        for at, line in enumerate(lines, 1):
+        for at, line in enumerate(lines, 1):  # noqa: B007 - it is in the message
             parsed.append(json.loads(line))
             need(compact(parsed[-1]) == line, "this line is not written as shortlist writes it")
         at, start, records, end = 1, parsed[0], parsed[1:-1], parsed[-1]
@@ -289,7 +293,7 @@ def check(text: str) -> dict[str, Any]:
         steps, absorbed = read_steps(verdict["chains"], len(spec["items"]), delta)
         done, study = verdict["record"], Study(spec, judges)
         need(done in range(-1, len(records)) and all(0 <= step[0] <= done for step in steps), "a record is not there")
-        for at, record in enumerate(records, 2):
+        for at, record in enumerate(records, 2):  # noqa: B007
             study.fold(record["kind"], record["body"])
             for _, kind, by, v, level in (step for step in steps if step[0] == study.record):
                 need(

@@ -18,8 +18,8 @@ from shortlist.errors import (
 
 KINDS = (
     "plain", "people", "imports", "sorted imports", "ballots", "tolerance", "tolerant imports", "tolerant ballots",
-    "several judges", "several judges, imports", "several judges, ballots", "changes", "changes, several judges, imports",
-    "changes, tolerant imports",
+    "several judges", "several judges, imports", "several judges, ballots", "changes",
+    "changes, several judges, imports", "changes, tolerant imports",
 )  # fmt: skip
 
 

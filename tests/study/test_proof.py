@@ -186,7 +186,7 @@ def test_an_import_that_looks_sorted_cannot_be_passed_off_as_another(tmp_path):
     lines = make_proof(study).splitlines()
     assert '"is_sorted":true' in lines[1]
     lines[1] = lines[1].replace('"is_sorted":true', '"is_sorted":false')
-    with pytest.raises(BadProof, match="line 2: .*(look sorted|does not follow)"):
+    with pytest.raises(BadProof, match=r"line 2: .*(look sorted|does not follow)"):
         replay_text(lines, tmp_path)
 
 

@@ -413,7 +413,6 @@ class Ledger:
             null = -self.problem.margin
             rows[..., AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
             rows[..., BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
-            rows[..., AHEAD_EPS:] = (rows[..., AHEAD_EPS:].T * (bet != 0)).T  # with bet 0 no account bets
         if block.weights is not None:
             rows[..., AHEAD:] = (rows[..., AHEAD:].T * block.weights).T
         return (rows.T * block.counts).T

@@ -119,7 +119,8 @@ def one_vote(vote: Vote) -> Block:
     second: Any = vote.second
     judge: Any = vote.judge
     outcome, count, bet = np.array((vote.outcome, 1.0, vote.bet))
-    return Block(first, second, outcome, count, bet, None, judge)
+    weight: Any = None if vote.weight == 1.0 else vote.weight
+    return Block(first, second, outcome, count, bet, weight, judge)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from shortlist.study.ballots import open_ballot, questions_of
 from shortlist.study.claims import NO_CASES
 from shortlist.study.create import load_study
 from shortlist.study.events import Asked, Changed, Entry, Event, Imported, Withdrawn, chain, load, origin
-from shortlist.study.importing import ImportRows, fix_bets, look_sorted
+from shortlist.study.importing import ImportRows, earlier_rows, fix_bets, look_sorted
 from shortlist.study.rows import RowTable
 from shortlist.study.state import StudyState, apply, goes_back, next_question, pending_votes
 from shortlist.study.storage import MemoryStorage
@@ -323,8 +323,8 @@ class Replayed(NamedTuple):
         ]
         if self.chosen:
             said.append(
-                f"{self.chosen:,} questions are about a pair that the caller chose, or that was left when others were to "
-                "be avoided. Their sides and bets follow; their pairs cannot be replayed."
+                f"{self.chosen:,} questions are about a pair that the caller chose, or that was left when others were "
+                "to be avoided. Their sides and bets follow; their pairs cannot be replayed."
             )
         if self.cases:
             said.append(f"{self.cases:,} cases were drawn. The list of cases is not in the file, so it is not checked.")
@@ -397,7 +397,7 @@ class _Replay:
     def _compare(self, event: Asked, again: Asked) -> None:
         if (event.first, event.second) != (again.first, again.second):
             raise _Differs("the seed shows the other item first")
-        _same("bet", [event.bet], [again.bet])
+        _same("bet", [event.bet, event.weight], [again.bet, again.weight])
 
     def _ballot(self, events: Sequence[Asked]) -> None:
         size = self.study.ballot_size
@@ -420,14 +420,15 @@ class _Replay:
     def _import(self, event: Imported) -> None:
         nothing = (None,) * len(event.first)
         rows = ImportRows(event.first, event.second, event.outcome, event.judge, event.unit, nothing)
-        order, fixed = fix_bets(rows, event.is_sorted, self.state, self.table)
+        earlier = earlier_rows(self.table, self.study.items)
+        order, fixed = fix_bets(rows, earlier, event.is_sorted, self.state, self.table)
         if order != list(range(len(order))):
             raise _Differs("the rows of a unit are not together")
         for name, stored, again in zip(
             ("bet", "weight", "share"), (event.bet, event.weight, event.share), fixed, strict=True
         ):
             _same(name, stored, again)
-        if not event.is_sorted and look_sorted(rows, self.state.settled, self.table, self.study.items):
+        if not event.is_sorted and look_sorted(self.study.problem.family, earlier, rows):
             if not is_shared(event.unit):
                 raise _Differs("these votes look sorted by winner, and were counted as if they did not")
             self.counts["unordered"] += 1

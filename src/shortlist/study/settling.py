@@ -8,7 +8,7 @@ would have been, so it is lost for good where votes can be lost. One that was ne
 import numpy as np
 
 from shortlist.core.pairs import pair_number
-from shortlist.study.events import DROPPED, EXPIRED, LEFT, Event, Lost, Settled, Skipped
+from shortlist.study.events import DROPPED, EXPIRED, LEFT, CountedVote, Event, Lost, Settled, Skipped
 from shortlist.study.state import StudyState, Unsettled
 
 SETTLES_AFTER = 30.0  # seconds in which a person may take an answer back
@@ -28,10 +28,9 @@ def due(state: StudyState, now: float) -> list[Event]:
 
 
 def closing(state: StudyState, question: Unsettled, reason: str) -> Event:
-    """How a question ends that nobody answers: lost if it was shown, its answer was taken back or it is on a ballot,
-    else dropped. Measured differences and rules that need the order know no largest loss, so there it is skipped."""
-    number, asked = question.asked.question, question.asked
-    is_seen = asked.shown or question.reopened or asked.place is not None
+    """How a question ends that nobody answers: lost if it was shown or is on a ballot, else dropped. Measured
+    differences and rules that need the order know no largest loss, so there it is skipped."""
+    number, is_seen = question.asked.question, question.asked.shown or question.asked.place is not None
     return Lost(number, reason) if is_seen and state.any_order else Skipped(number, reason)
 
 
@@ -40,6 +39,18 @@ def skipping(state: StudyState, number: int, reason: str) -> Event:
     question = state.unsettled[number]
     is_lost = question.reopened or question.asked.place is not None
     return closing(state, question, reason) if is_lost else Skipped(number, reason)
+
+
+def also_asked(state: StudyState, vote: CountedVote) -> list[Event]:
+    """Close the other questions that the judge of an undone vote holds on its pair: their bets were made before the
+    undo, and an answer to them would be the vote again."""
+    pair = {vote.first, vote.second}
+    return [
+        closing(state, question, DROPPED)
+        for question in state.unsettled.values()
+        if question.is_pending and question.asked.judge == vote.judge
+        if {question.asked.first, question.asked.second} == pair
+    ]
 
 
 def answers_of(state: StudyState, judge: str | None) -> list[Event]:
@@ -72,7 +83,7 @@ def useless(state: StudyState, judge: str) -> list[Event]:
         Skipped(question.asked.question, DROPPED)
         for question in state.unsettled.values()
         if question.asked.judge == judge and question.is_pending and not question.asked.shown
-        if question.asked.place is None and not question.reopened
+        if question.asked.place is None
         if _needs_no_vote(state, question)
     ]  # fmt: skip
 
