@@ -24,6 +24,7 @@ from shortlist.core.stopping.verdict import Verdict, named
 from shortlist.errors import BadInput
 from shortlist.simulation.run import simulate
 from shortlist.simulation.worlds import Utilities
+from shortlist.study.events import Head
 from shortlist.study.state import BoundHistory, BoundPoint, is_recorded
 from shortlist.study.study import Study
 from shortlist.votes.table import VoteTable
@@ -97,6 +98,7 @@ class Analysis:
     advice: str | None = None
     bound_history: BoundHistory = ()  # empty for a vote file, and where it would take too long
     claims: tuple[str, ...] = ()  # what a proof is about, one sentence each
+    head: Head | None = None  # of the study's record
 
     @property
     def is_study(self) -> bool:
@@ -172,7 +174,7 @@ def analyse_study(study: Study) -> Analysis:
     verdict, (votes, counts) = study.examine(), study_votes(study)
     return Analysis(
         study.name, study.items, study.problem, study.sampling.name, study.stopping, verdict, votes, counts,
-        study.paused, study.advice, _bound_history(study, verdict), study.claims,
+        study.paused, study.advice, _bound_history(study, verdict), study.claims, study.head,
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ from shortlist.study.settling import BALLOT_LEASE
 from shortlist.study.study import Study
 from shortlist.verify import sentences
 from shortlist.votes.items import read_items
-from shortlist.votes.table import as_labels, make_table
+from shortlist.votes.table import make_table
 from shortlist.votes.write import write_votes
 
 NAME = typer.Argument(..., metavar="NAME", help="Name of the study.")
@@ -264,7 +264,8 @@ def export(
     first, second, outcome = ([getattr(row, part) for row in rows] for part in ("first", "second", "outcome"))
     judges, cases, units = ([getattr(row, part) for row in rows] for part in ("judge", "case", "unit"))
     table = make_table(first, second, outcome, judge=judges, case=cases)
-    write_votes(votes, replace(table, unit=as_labels(units), unit_name="unit"))
+    own = [unit or f"row {place}" for place, unit in enumerate(units, 1)]  # in a file, rows without a unit share one
+    write_votes(votes, replace(table, unit=tuple(own) if any(units) else None, unit_name="unit"))
     if as_json:
         left_out = {"undone": counts["undone"], "voided": counts["voided"], "lost": counts["lost"]}
         return print_json({"votes": len(rows), **left_out, "file": str(votes)})

@@ -84,7 +84,10 @@ def _summary(analysis: Analysis) -> dict[str, str]:
     }  # fmt: skip
     if analysis.sampling is None:
         return summary
-    return summary | {
+    record = (
+        {} if analysis.head is None else {"Record": f"{count(analysis.head.events)} events, hash {analysis.head.hash}"}
+    )
+    return summary | record | {
         "Sampling rule": analysis.sampling, "Imported votes": count(counts.imported),
         "First event": day(counts.first_at), "Last event": day(counts.last_at),
     }  # fmt: skip
