@@ -407,7 +407,7 @@ def test_the_owner_changes_the_limits(owner, server, name):
     assert board["claims"][-1].startswith("The accepted error (delta) was lowered to 0.01 after votes could be seen")
     assert change(max_votes=None).json()["settings"]["max_votes"] is None
     head = load_study(name, server.storage).head
-    for settings in ({"k": 3}, {"tolerance": 0.1}, {"stopping": "glr"}, {"judges_claim": "public"}, {"items": []}):
+    for settings in ({"k": 3}, {"tolerance": 0.1}, {"stopping": "glr"}, {"judges_claim": "public"}, {"self": 1}):
         refused = change(**settings)
         assert refused.status_code == 422
         assert refused.json()["detail"].startswith(f"{next(iter(settings))} cannot be changed")
