@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from shortlist import load_study
+from shortlist import load_study, read_votes
 from shortlist.study.rows import STATUSES
 from shortlist.study.schema import HEAD
 
@@ -156,3 +156,38 @@ def test_several_studies_of_the_same_items_are_a_caveat(fruit):
     assert fruit.json("status", "one")["head"]["hash"] in page
     fruit("delete", "two", "--yes")
     assert "Caveat" not in fruit("status", "one").out
+
+
+def test_a_proof_from_the_export_to_its_verdict(fruit):
+    fruit("create", "items.txt", "--name", "fruit", "-k", 1, "--delta", 0.2)
+    study = load_study("fruit", "sqlite:///shortlist.db")
+    while not study.verdict.done:
+        question = study.ask(judge="ann")
+        study.tell(question, winner=min(question.first, question.second))
+    out = fruit("export", "fruit", "--proof", "proof.jsonl").out
+    assert f"Head: {study.head.events} {study.head.hash}." in " ".join(out.split())
+    said = " ".join(fruit("verify", "proof.jsonl", "--replay").out.split())
+    assert "Proved: the top 1 of 4 items is apple." in said
+    assert "wrong with probability at most 0.2" in said
+    assert f"Replayed: pair, side and bet of {len(study.rows)} questions follow" in said
+    assert fruit.json("verify", "proof.jsonl")["head"] == study.head._asdict()
+    assert fruit.json("certify", "proof.jsonl")["sentence"] == str(study.verdict)
+    assert "give a vote file to write, or --proof FILE" in fruit.refused("export", "fruit")
+    assert "Give -k" in fruit.refused("certify", "votes.csv")
+    text = (fruit.folder / "proof.jsonl").read_text()
+    (fruit.folder / "proof.jsonl").write_text(text.replace('"judge":"ann"', '"judge":"bob"', 1))
+    ran = fruit("verify", "proof.jsonl", code=1)
+    assert "line 2: this record does not have the hash that it says" in ran.err
+
+
+def test_an_export_keeps_cases_and_units(fruit):
+    fruit("create", "items.txt", "--name", "fruit", "-k", 1)
+    study = load_study("fruit", "sqlite:///shortlist.db")
+    study.tell(study.ask(cases=["rain"]), "tie")
+    study.import_votes(["apple", "apple"], ["banana", "banana"], [1.0, 0.0], unit=["u", "u"])
+    fruit("export", "fruit", "votes.csv")
+    table = read_votes("votes.csv")
+    assert table.case == ("rain", None, None)
+    assert table.unit is not None
+    assert len(set(table.unit)) == 2
+    assert table.unit[1] == table.unit[2] == "u"

@@ -1,9 +1,11 @@
-"""Commands on a stored study: create, status, ask, tell, import, export."""
+"""Commands on a stored study: create, status, ask, tell, import, export; and verify, on a proof of one."""
 
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +44,13 @@ from shortlist.cli.options import (
     working,
 )
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
+from shortlist.errors import BadProblem, BadProof, BadVotes, StudyDiffers, StudyExists
 from shortlist.study.create import create_study, load_study
+from shortlist.study.proof import check_proof, replay_proof, write_proof
 from shortlist.study.rows import counted
 from shortlist.study.settling import BALLOT_LEASE
 from shortlist.study.study import Study
+from shortlist.verify import sentences
 from shortlist.votes.items import read_items
 from shortlist.votes.table import make_table
 from shortlist.votes.write import write_votes
@@ -285,22 +289,36 @@ def import_votes(
 
 def export(
     name: str = NAME,
-    votes: Path = typer.Argument(..., metavar="FILE", help="File to write: .csv, .tsv, .jsonl, .json or .parquet."),
+    votes: Path | None = typer.Argument(
+        None, metavar="FILE", help="Vote file to write: .csv, .tsv, .jsonl, .json or .parquet."
+    ),
+    proof: Path | None = typer.Option(
+        None, metavar="FILE", help="Write a proof that anyone can check with `shortlist verify`, or with verify.py."
+    ),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Write the votes of a study to a file.
+    """Write the votes of a study, or its proof, to a file.
 
-    The file has every vote that counts, in the order in which the votes were cast. Undone votes and votes of voided
-    judges are left out.
+    A vote file has every vote that counts, in the order in which the votes were cast. Undone votes and votes of voided
+    judges are left out. A proof has everything that happened, with the names of the judges: ask them before you publish
+    it.
     """
+    if (votes is None) == (proof is None):
+        raise BadProblem("give a vote file to write, or --proof FILE")
+    if proof is not None:
+        return _export_proof(load_study(name, storage), proof, as_json)
+    assert votes is not None
     study = load_study(name, storage)
     study.settle()
     rows, counts = counted(study.rows), study.counts
     if not rows:
         raise BadVotes(f"the study {name!r} has no votes to export")
     first, second, outcome = ([getattr(row, part) for row in rows] for part in ("first", "second", "outcome"))
-    write_votes(votes, make_table(first, second, outcome, judge=[row.judge for row in rows]))
+    judges, cases, units = ([getattr(row, part) for row in rows] for part in ("judge", "case", "unit"))
+    table = make_table(first, second, outcome, judge=judges, case=cases)
+    own = [unit or f"row {place}" for place, unit in enumerate(units, 1)]  # in a file, rows without a unit share one
+    write_votes(votes, replace(table, unit=tuple(own) if any(units) else None, unit_name="unit"))
     if as_json:
         left_out = {"undone": counts["undone"], "voided": counts["voided"], "lost": counts["lost"]}
         return print_json({"votes": len(rows), **left_out, "file": str(votes)})
@@ -313,3 +331,42 @@ def export(
         say(f"{count_of(counts['lost'], 'lost question')} left out.", "")
     if counts["undone"] or counts["voided"] or counts["lost"]:
         say("A proof from this file is valid only if no vote was withdrawn or lost because of its outcome.", "")
+
+
+def _export_proof(study: Study, file: Path, as_json: bool) -> None:
+    with working("Collecting the steps of the proof"):
+        write_proof(study, file)
+    verdict, head = study.examine(), study.head
+    if as_json:
+        return print_json({"proved": verdict.proves, "head": head._asdict(), "file": str(file)})
+    say(f"Proof written to {file}. Head: {head.events} {head.hash}.", "")
+    if not verdict.proves:
+        say("Nothing is proved yet; the file shows what happened so far.", "")
+    say(f"Check it with: shortlist verify {file}", "")
+
+
+def verify(
+    proof: Path = typer.Argument(..., metavar="FILE", help="Proof to check, as written by `shortlist export --proof`."),
+    replay: bool = typer.Option(
+        False, "--replay", help="Also repeat from the seed which pairs were asked and what was bet."
+    ),
+    as_json: bool = JSON,
+) -> None:
+    """Check a proof.
+
+    Works the verdict out again from the records and the theorem, and prints what is proved. The exit code is 1 if
+    anything is wrong. Compare the head that it prints with one that was published earlier.
+    """
+    try:
+        with working("Checking the proof"):
+            found = check_proof(proof)
+            replayed = replay_proof(proof) if replay else None
+    except BadProof as reason:
+        print(f"shortlist: {reason}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if as_json:
+        parts = {part: found["verdict"][part] for part in ("top", "certainly_in", "certainly_out", "error")}
+        head = {"events": found["records"], "hash": found["hash"]}
+        return print_json({**parts, "head": head, "replayed": None if replayed is None else replayed._asdict()})
+    for sentence in (*sentences(found), *(() if replayed is None else replayed.sentences)):
+        say(sentence, "")

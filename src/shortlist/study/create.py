@@ -15,7 +15,7 @@ from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, StudyDiffers, StudyExists
 from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim, check_min_judges
 from shortlist.study.questions import check_items, check_pairs
-from shortlist.study.storage import Storage
+from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.study import Study
 
 
@@ -81,7 +81,9 @@ def create_study(
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)
     if storage is None:
-        return Study(names, problem, asks, stops, number, check_name(name or "study"), None, *claims)
+        memory = MemoryStorage()
+        memory.create(check_name(name or "study"), _spec_if_known(names, problem, asks, stops, number, *claims))
+        return Study(names, problem, asks, stops, number, name or "study", memory, *claims)
     if name is None:
         raise BadProblem("a stored study needs a name; pass name=")
     spec, place = make_spec(names, problem, asks, stops, number, *claims), open_storage(storage)
@@ -205,6 +207,14 @@ def make_spec(
         _named(stopping, STOPPING_RULES, "stopping rule"), seed, cases_claim, judges_claim, ballot_size,
         problem.min_judges,
     )  # fmt: skip
+
+
+def _spec_if_known(*parts: Any) -> str:
+    """The spec as it would be stored; empty with rules of one's own, which cannot be."""
+    try:
+        return make_spec(*parts).dump()
+    except BadProblem:
+        return ""
 
 
 def load_spec(text: str) -> Spec:

@@ -158,6 +158,11 @@ class Database:
         with self.reading() as connection:
             return _Writer(connection, study, name).since(number)
 
+    def written(self, name: str) -> list[tuple[str, str]]:
+        here = select(events.c.kind, events.c.body).where(events.c.study == self._id(name)).order_by(events.c.number)
+        with self.reading() as connection:
+            return [(row.kind, row.body) for row in connection.execute(here)]
+
     @contextmanager
     def writing(self, name: str) -> Iterator[Writer]:
         study = self._id(name)

@@ -225,16 +225,27 @@ def apply(event: Event, state: StudyState) -> StudyState:
 
 
 def _changed(event: Changed, state: StudyState) -> StudyState:
-    """With other settings. If the study has ended, it goes on from before the end, with all events since; but another
-    vote budget or fewer judges do not reopen a proof."""
+    """With other settings. If the study has ended, it goes on from before the end, with all events since."""
+    back = goes_back(event, state)
+    if back is None or state.ended is None:
+        return _under(state, _with_settings(event, state))
+    return apply_all(back, state.ended.events)
+
+
+def goes_back(event: Changed, state: StudyState) -> StudyState | None:
+    """The state before the end of the study, with other settings, if the study goes on from there: another vote budget
+    or fewer judges do not reopen a proof."""
+    problem = _with_settings(event, state)
+    is_proof = state.settled.verdict.reason == "certified" and not revisions.is_harder(problem, state.settled.problem)
+    return None if state.ended is None or is_proof else _under(state.ended.before, problem)
+
+
+def _with_settings(event: Changed, state: StudyState) -> Problem:
     old = state.settled.problem
     problem = replace(old, **event.settings)
     if problem.delta != old.delta and (state.n_asked or state.bound_history != START):
-        problem = replace(problem, largest_delta=old.stated_delta)
-    is_proof = state.settled.verdict.reason == "certified" and not revisions.is_harder(problem, old)
-    if state.ended is None or is_proof:
-        return _under(state, problem)
-    return apply_all(_under(state.ended.before, problem), state.ended.events)
+        return replace(problem, largest_delta=old.stated_delta)
+    return problem
 
 
 def _under(state: StudyState, problem: Problem) -> StudyState:

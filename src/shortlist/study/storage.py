@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from shortlist.errors import StudyExists, UnknownStudy
-from shortlist.study.events import Entry
+from shortlist.study.events import Entry, dump
 
 
 class Snapshot(NamedTuple):
@@ -73,6 +73,10 @@ class Storage(Protocol):
 
     def since(self, name: str, number: int) -> list[Entry]:
         """All events from this number on."""
+        ...
+
+    def written(self, name: str) -> list[tuple[str, str]]:
+        """The kind and the body of every event, as they are stored."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[Writer]: ...
@@ -168,6 +172,9 @@ class MemoryStorage:
 
     def since(self, name: str, number: int) -> list[Entry]:
         return self._study(name).since(number)
+
+    def written(self, name: str) -> list[tuple[str, str]]:
+        return [dump(entry.event) for entry in self.since(name, 0)]
 
     def writing(self, name: str) -> AbstractContextManager[Writer]:
         return self._study(name)

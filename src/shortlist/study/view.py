@@ -247,6 +247,11 @@ class StudyView:
         return self._sync.entries
 
     @property
+    def start(self) -> StudyState:
+        """The state before the first event."""
+        return self._sync.start
+
+    @property
     def _state(self) -> StudyState:
         return self._sync.state
 

@@ -43,6 +43,7 @@ def dashboard(database: Database, opened: OpenStudy) -> dict[str, Any]:
         "state": state_of(database, opened),
         "verdict": verdict.to_dict(),
         "claims": study.claims,
+        "head": study.head._asdict(),
         "votes_left_low": low,
         "votes_left_high": high,
         "counts": study.counts,

@@ -326,11 +326,19 @@ class SettingsOut(BaseModel):
     min_judges: int
 
 
+class HeadOut(BaseModel):
+    """The end of a study's record. Published, it lets anyone check later that the record was not changed."""
+
+    events: int
+    hash: str
+
+
 class Dashboard(BaseModel):
     name: str
     state: Literal["open", "paused", "closed", "done"]
     verdict: VerdictOut
     claims: list[str] = Field(description="What a proof of this study is about, one sentence for each claim.")
+    head: HeadOut
     votes_left_low: float | None = Field(description="A rough range of the votes left.")
     votes_left_high: float | None
     counts: Counts

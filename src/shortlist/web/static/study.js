@@ -31,6 +31,7 @@ function show(board) {
   $('#guarantee').textContent = verdict.guarantee ? sentence(verdict.guarantee) : ''
   $('#claims').hidden = !board.claims.length
   $('#claims').textContent = board.claims.join(' ')
+  $('#head').textContent = `Record: ${board.head.events} ${board.head.events === 1 ? 'event' : 'events'}, hash ${board.head.hash}.`
   $('#advice').hidden = !board.advice
   $('#advice').textContent = board.advice ? sentence(board.advice) : ''
   $('#k').textContent = board.settings.k
