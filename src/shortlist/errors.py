@@ -223,13 +223,18 @@ class StudyExists(BadInput):
 
 
 class StudyDiffers(BadInput):
-    """A study of that name exists with other settings."""
+    """A study of that name exists with other settings: `differences` has a phrase for each, by name."""
 
-    def __init__(self, name: str, differences: list[str]) -> None:
+    def __init__(self, name: str, differences: dict[str, str], way_out: str = "choose another name") -> None:
         self.name, self.differences = name, differences
         super().__init__(
-            f"a study named {name!r} already exists with other settings: {'; '.join(differences)}; choose another name"
+            f"a study named {name!r} already exists with other settings: {'; '.join(differences.values())}; {way_out}"
         )
+
+    @property
+    def can_change(self) -> bool:
+        """Whether all that differs can be changed with `Study.change`."""
+        return self.differences.keys() <= {"max_votes", "delta", "min_judges"}
 
 
 class StudyPaused(ShortlistError):

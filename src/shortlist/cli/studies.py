@@ -1,11 +1,13 @@
 """Commands on a stored study: create, status, ask, tell, import, export; and verify, on a proof of one."""
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -54,6 +56,7 @@ from shortlist.votes.table import make_table
 from shortlist.votes.write import write_votes
 
 NAME = typer.Argument(..., metavar="NAME", help="Name of the study.")
+FIXED_SETTING = typer.Option(None, hidden=True, help="Cannot be changed: `set` says why.")
 
 
 def create(
@@ -98,10 +101,59 @@ def plain_name_errors() -> Iterator[None]:
     except StudyExists as taken:
         raise BadProblem(f"a study named {taken.name!r} already exists; choose another --name") from None
     except StudyDiffers as other:
+        change = f"change it with shortlist set {shlex.quote(other.name)}, " if other.can_change else ""
         raise BadProblem(
-            f"a study named {other.name!r} already exists with other settings: {'; '.join(other.differences)}; "
-            "use the same items and options to continue it, or choose another --name"
+            f"a study named {other.name!r} already exists with other settings: {'; '.join(other.differences.values())};"
+            f" {change}use the same items and options to continue it, or choose another --name"
         ) from None
+
+
+def set_limits(
+    name: str = NAME,
+    max_votes: str | None = typer.Option(
+        None, metavar="N|none", help="The new vote budget. If the old one is used up, the study goes on."
+    ),
+    delta: float | None = typer.Option(None, help="The new allowed probability that the answer is wrong: smaller."),
+    min_judges: int | None = typer.Option(None, min=1, help="The new number of judges that a proof rests on at least."),
+    items: str | None = FIXED_SETTING,
+    k: str | None = FIXED_SETTING,
+    tolerance: str | None = FIXED_SETTING,
+    stopping: str | None = FIXED_SETTING,
+    cases_claim: str | None = FIXED_SETTING,
+    judges_claim: str | None = FIXED_SETTING,
+    storage: str = STORAGE,
+    as_json: bool = JSON,
+) -> None:
+    """Change the vote budget, delta or the number of judges of a study.
+
+    A higher budget continues a study that has used up its budget, with the same proof: all answers count. A budget of
+    no more than the votes so far ends the study. Delta can only be made smaller; after the first question a proof still
+    states the largest delta that was in force. With fewer judges, what is proved stays; with more, it is worked out
+    again. Other settings cannot be changed.
+    """
+    fixed = {"items": items, "k": k, "tolerance": tolerance, "stopping": stopping, "cases_claim": cases_claim,
+             "judges_claim": judges_claim}  # fmt: skip
+    changes: dict[str, Any] = {option: value for option, value in fixed.items() if value is not None}
+    if max_votes is not None:
+        changes["max_votes"] = _budget(max_votes)
+    if delta is not None:
+        changes["delta"] = delta
+    if min_judges is not None:
+        changes["min_judges"] = min_judges
+    if not changes:
+        raise BadProblem("nothing to change; give --max-votes, --delta or --min-judges")
+    study = load_study(name, storage)
+    study.change(**changes)
+    show_study(study, as_json)
+
+
+def _budget(text: str) -> int | None:
+    if text == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise BadProblem(f"--max-votes is {text!r}; give a whole number, or none for no limit") from None
 
 
 def status(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> None:
@@ -118,7 +170,8 @@ def show_study(study: Study, as_json: bool) -> None:
     with working("Computing the error bound"):
         verdict = study.examine()
     if as_json:
-        state = {"name": study.name, "paused": study.paused, "counts": study.counts, "advice": study.advice,
+        state = {"name": study.name, "paused": study.paused, "delta": study.problem.delta,
+                 "max_votes": study.problem.max_votes, "counts": study.counts, "advice": study.advice,
                  "head": study.head._asdict(), "claims": study.claims}  # fmt: skip
         return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
     print_verdict(verdict)

@@ -48,6 +48,16 @@ def import_caveats(table: RowTable) -> tuple[str, ...]:
     return tuple(caveat for caveat in found if caveat)
 
 
+def other_studies(count: int) -> tuple[str, ...]:
+    """What to know if the storage has several studies of the same items."""
+    if count < 2:
+        return ()
+    return (
+        f"{count:,} studies of these items are in this storage. If you report one of them, report all: the best of "
+        "several studies is not a proof (docs/guarantee.md, After a look at the results).",
+    )
+
+
 def _same_answers(votes: Sequence[Row]) -> str:
     answers: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
     for vote in votes:

@@ -179,13 +179,13 @@ def with_claims(guarantee: str, claim: JudgesClaim, judges: Collection[str | Non
     return f"{guarantee}; items are compared {words}" if guarantee and words else guarantee
 
 
-def with_price(guarantee: str, problem: Problem) -> str:
-    """The guarantee, and why it states a larger error than delta, if delta was lowered after the first question."""
-    if not guarantee or problem.stated_delta == problem.delta:
-        return guarantee
+def price_sentence(problem: Problem) -> str:
+    """Why a proof states a larger error than delta, if delta was lowered after the first question; else empty."""
+    if problem.stated_delta == problem.delta:
+        return ""
     return (
-        f"{guarantee}; delta was lowered to {problem.delta:g} after votes could be seen, so what is proved is the "
-        f"error of {problem.stated_delta:g}, the largest delta in force"
+        f"The accepted error (delta) was lowered to {problem.delta:g} after votes could be seen, so a proof states an "
+        f"error of {problem.stated_delta:g}: the largest delta that was in force."
     )
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from shortlist.core.families import Family, make_family
@@ -62,7 +62,8 @@ def create_study(
 
     storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.
     name: the name of the study in its storage.
-    load_if_exists: resume the study of that name, if it was created with the same items and options.
+    load_if_exists: resume the study of that name, if it was created with the same items and options. If `Study.change`
+        has changed its vote budget, delta or number of judges since, those in force count.
 
     An exact tie between the k-th and the next item never resolves: set `tolerance` or `max_votes` to bound the cost.
     """
@@ -89,12 +90,28 @@ def create_study(
     try:
         place.create(check_name(name), spec.dump())
     except StudyExists:
-        differences = spec.differences(load_spec(place.spec(name)))
         if not load_if_exists:
             raise
-        if differences:
-            raise StudyDiffers(name, differences) from None
+        return _resumed(load_study(name, place), spec)
     return load_study(name, place)
+
+
+def _resumed(study: Study, given: "Spec") -> Study:
+    """The study, if this is what it was created with, or what is in force now. Raises StudyDiffers."""
+    created, now = load_spec(study.storage.spec(study.name)), study.problem
+    in_force = {name: getattr(now, name) for name in ("max_votes", "delta", "min_judges")}
+    differences = given.differences(replace(created, **in_force))
+    for name in in_force:
+        if getattr(given, name) == getattr(created, name):
+            differences.pop(name, None)
+    if not differences:
+        return study
+    error = StudyDiffers(study.name, differences)
+    if not error.can_change:
+        raise error
+    changes = ", ".join(f"{name}={getattr(given, name)}" for name in differences)
+    way_out = f"to change it, call load_study(...).change({changes}), or choose another name"
+    raise StudyDiffers(study.name, differences, way_out)
 
 
 def load_study(name: str, storage: str | Storage) -> Study:
@@ -170,13 +187,13 @@ class Spec:
     def dump(self) -> str:
         return json.dumps(asdict(self))
 
-    def differences(self, other: "Spec") -> list[str]:
-        """How this spec differs from the stored one, in words."""
-        return [
-            f"{part.name} is {_short(theirs)} there and {_short(ours)} here"
+    def differences(self, other: "Spec") -> dict[str, str]:
+        """How this spec differs from the stored one, in words by name."""
+        return {
+            part.name: f"{part.name} is {_short(theirs)} there and {_short(ours)} here"
             for part in fields(self)
             if (theirs := getattr(other, part.name)) != (ours := getattr(self, part.name))
-        ]
+        }
 
 
 def make_spec(

@@ -113,7 +113,7 @@ def _more_judges(needed: int, judges: int) -> str:
     given = "the one judge so far has" if judges == 1 else f"the {judges} judges so far have"
     return (
         f"another judge is needed: a proof must rest on at least {needed} judges, and {given} given all that counts. "
-        "Invite another judge, or lower the number of judges (shortlist set, or study.change)"
+        "Invite another judge, or lower the number of judges that a proof needs (min_judges)"
     )
 
 

@@ -6,8 +6,9 @@ counts, and when each run was last seen alive.
 """
 
 import hashlib
+import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -66,6 +67,10 @@ class Storage(Protocol):
         ...
 
     def names(self) -> list[str]: ...
+    def studies_of(self, items: Sequence[str]) -> int:
+        """How many studies have these items, in any order."""
+        ...
+
     def since(self, name: str, number: int) -> list[Entry]:
         """All events from this number on."""
         ...
@@ -93,6 +98,16 @@ class Storage(Protocol):
     def beats(self, name: str) -> dict[str, float]:
         """When each run was last seen."""
         ...
+
+
+def items_digest(items: Iterable[str]) -> str:
+    """A digest of a set of items."""
+    return hashlib.blake2b(repr(sorted(items)).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+
+
+def spec_digest(spec: str) -> str:
+    """The digest of the items of a study; empty if the spec does not say."""
+    return items_digest(json.loads(spec)["items"]) if spec else ""
 
 
 @dataclass
@@ -150,6 +165,10 @@ class MemoryStorage:
 
     def names(self) -> list[str]:
         return sorted(self._studies)
+
+    def studies_of(self, items: Sequence[str]) -> int:
+        wanted = items_digest(items)
+        return sum(spec_digest(study.spec) == wanted for study in self._studies.values())
 
     def since(self, name: str, number: int) -> list[Entry]:
         return self._study(name).since(number)

@@ -346,7 +346,7 @@ class Study(StudyView):
                 self._add(Paused(paused))
 
     def change(
-        self, *, max_votes: int | Literal["unchanged"] | None = "unchanged",
+        self, /, *, max_votes: int | Literal["unchanged"] | None = "unchanged",
         delta: float | Literal["unchanged"] = "unchanged", min_judges: int | Literal["unchanged"] = "unchanged",
         **others: object,
     ) -> Verdict[str]:  # fmt: skip

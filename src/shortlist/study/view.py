@@ -12,8 +12,8 @@ from shortlist.core.stopping.posterior import chances
 from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally, evolve
 from shortlist.errors import UnknownQuestion
-from shortlist.study.caveats import find_caveats, import_caveats
-from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, with_claims, with_price
+from shortlist.study.caveats import find_caveats, import_caveats, other_studies
+from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, price_sentence, with_claims
 from shortlist.study.events import Asked, Entry, Head
 from shortlist.study.questions import Question, advise
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
@@ -113,17 +113,18 @@ class StudyView:
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """What a proof of this study is about, one sentence for each claim that it makes."""
-        state = self._state
-        return claim_sentences(self.judges_claim, self.cases_claim, state.judges, state.pools)
+        """What a proof of this study is about, one sentence for each claim that it makes, and which error it states if
+        delta was lowered."""
+        state, price = self._state, price_sentence(self.problem)
+        found = claim_sentences(self.judges_claim, self.cases_claim, state.judges, state.pools)
+        return (*found, price) if price else found
 
     def _in_words(self, verdict: Verdict[int], with_caveats: bool) -> Verdict[str]:
         """The verdict with names, the claim about cases, and what its votes say against the assumptions."""
         state = self._state
         found = named(verdict, self.items, state.settled.theta_hat)
         caveats = self._caveats() if with_caveats else ()
-        priced = with_price(found.guarantee, state.settled.problem)
-        guarantee = with_claims(priced, self.judges_claim, state.judges, state.pools)
+        guarantee = with_claims(found.guarantee, self.judges_claim, state.judges, state.pools)
         return evolve(found, guarantee=guarantee, caveats=caveats)
 
     def _caveats(self) -> tuple[str, ...]:
@@ -132,10 +133,11 @@ class StudyView:
         return find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
 
     def examine(self) -> Verdict[str]:
-        """The full verdict: the current error bound, which items are proved in or out, and caveats. Slow for many
-        items."""
+        """The full verdict: the current error bound, which items are proved in or out, and caveats, also about other
+        studies of these items in the storage. Slow for many items."""
         with one_thread():
-            return self._in_words(loop.examine(self._state.settled, pending_votes(self._state)), True)
+            found = self._in_words(loop.examine(self._state.settled, pending_votes(self._state)), True)
+        return evolve(found, caveats=found.caveats + other_studies(self.storage.studies_of(self.items)))
 
     @property
     def bound_history(self) -> BoundHistory:

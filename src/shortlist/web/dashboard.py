@@ -153,5 +153,6 @@ def _settings(opened: OpenStudy) -> dict[str, Any]:
         "k": problem.k, "delta": problem.delta, "tolerance": problem.tolerance, "max_votes": problem.max_votes,
         "sampling": study.sampling.name, "stopping": study.stopping.name, "ties": display.ties, "blind": display.blind,
         "instructions": display.instructions, "cases": [case.text for case in display.cases],
-        "judges_claim": study.judges_claim, "ballot_size": study.ballot_size, "min_judges": problem.min_judges,
+        "cases_claim": study.cases_claim, "judges_claim": study.judges_claim, "ballot_size": study.ballot_size,
+        "min_judges": problem.min_judges,
     }  # fmt: skip

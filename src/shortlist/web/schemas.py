@@ -83,6 +83,11 @@ class StudyIn(Strict):
     blind: bool = Field(default=False, description="Hide the names of items that have a text or a picture.")
     instructions: Annotated[Text, Field(max_length=5000)] = ""
     cases: Annotated[list[Annotated[Text, Field(min_length=1, max_length=20_000)]], Field(max_length=1000)] = []
+    cases_claim: Literal["these", "like these"] = Field(
+        default="these",
+        description="What a proof is about: these cases, or cases like these. For the second, each case serves one "
+        "question, and no more is asked when all are used.",
+    )
     judges_claim: Literal["each", "public"] = Field(
         default="each",
         description="What a proof is about: each judge who answered, or the public that the judges come from. For the "
@@ -111,12 +116,29 @@ class Studies(BaseModel):
     studies: list[StudyLine]
 
 
-class SettingsIn(Strict):
-    min_judges: Annotated[int, Field(ge=1, le=100)] = Field(description="On how many judges a proof rests at least.")
-
-
 class StateIn(Strict):
     state: Literal["open", "paused", "closed"]
+
+
+class SettingsIn(BaseModel):
+    """The settings to change; what is left out stays. Other settings are refused with the reason."""
+
+    model_config = ConfigDict(extra="allow")
+    max_votes: Annotated[int, Field(ge=1, le=10_000_000)] | None = Field(
+        default=None,
+        description="The vote budget; null is no limit. A study whose budget was used up goes on, and all answers "
+        "count. A budget of no more than the votes so far ends the study.",
+    )
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="It can only be made smaller. After the first question a proof still states the largest delta that "
+        "was in force.",
+    )
+    min_judges: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="On how many judges a proof rests at least. When it rises, everything is worked out again; when it "
+        "falls, what is proved stays. From 1 it can rise only before the first question.",
+    )
 
 
 class SessionIn(Strict):
@@ -298,6 +320,7 @@ class SettingsOut(BaseModel):
     blind: bool
     instructions: str
     cases: list[str]
+    cases_claim: Literal["these", "like these"]
     judges_claim: Literal["each", "public"]
     ballot_size: int
     min_judges: int

@@ -15,6 +15,7 @@ from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
     BallotDone,
+    CasesUsedUp,
     LateAnswer,
     NeedsJudges,
     NothingToAsk,
@@ -48,6 +49,7 @@ def take(service: ServiceDep, token: StudyJudge, name: StudyName, given: Take) -
     """Get this judge's pending questions, with new ones to make `hold` of them."""
     assert token.judge is not None
     opened = service.studies.open(name)
+    opened.check_materials()
     with opened.study.transaction():
         state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease))
     turn = _turn(service, opened, token.judge, state, questions)
@@ -144,8 +146,9 @@ def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[Jud
         if held:
             return JudgingState.open, held
         study.settle(judge)  # there is no other question at which the judge's last answer could settle
+        is_over = study.verdict.done or isinstance(reason, CasesUsedUp)
         waits = JudgingState.others if isinstance(reason, NeedsJudges) else JudgingState.waiting
-        return (JudgingState.done if study.verdict.done else waits), []
+        return (JudgingState.done if is_over else waits), []
     return (JudgingState.done, []) if study.verdict.done else (JudgingState.open, held)
 
 
