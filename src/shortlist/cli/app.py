@@ -28,7 +28,7 @@ COMMANDS = {
     "judge": Entry("run:judge", FIND, "Judge pairs in the terminal."),
     "serve": Entry("serve:serve", FIND, "Start the web service, where people judge pairs in their browsers."),
     "create": Entry("studies:create", STUDY, "Create a study."),
-    "set": Entry("studies:set_limits", STUDY, "Change the vote budget, delta or judges of a study."),
+    "set": Entry("studies:set_limits", STUDY, "Change the vote budget, delta or the number of judges of a study."),
     "status": Entry("studies:status", STUDY, "Show the current result of a study."),
     "ask": Entry("studies:ask", STUDY, "Get the next questions to put to a judge."),
     "tell": Entry("studies:tell", STUDY, "Answer a question."),
