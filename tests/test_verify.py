@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import create_study, verify
+from shortlist.study.events import CONFLICT, Skipped
 from shortlist.study.proof import make_proof
 from tests.study.random_studies import KINDS, play, rehashed
 
@@ -285,6 +286,18 @@ def test_a_unit_never_grows():
 
     with pytest.raises(verify.Bad, match="a row weighs that was seen before"):
         verify.check(forge(study, change))
+
+
+def test_conflicts_of_interest_cut_a_ballot_only_when_it_is_opened():
+    study = create_study(["a", "b", "c", "d"], 1, judges_claim="public")
+    assert study.ballot("ann", avoid=[("a", "b"), ("a", "c"), ("a", "d")])
+    assert study.ballot("bob")
+    verify.check(make_proof(study))
+    study.tell(study.ask(judge="bob"), "tie")
+    with study.transaction():
+        study._add(Skipped(study.ask(judge="bob").id, CONFLICT))
+    with pytest.raises(verify.Bad, match="can only be answered or lost"):
+        verify.check(make_proof(study))
 
 
 def test_a_step_whose_votes_were_withdrawn_does_not_count():

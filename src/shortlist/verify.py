@@ -21,6 +21,7 @@ BEFORE = {"shown": "pending", "told": "pending", "settled": "answered", "reopene
           "skipped": "pending", "lost": "pending"}  # fmt: skip
 IGNORED = ("taken over", "paused", "materials", "text shown", "judge setup", "changed")
 UNSEEN = ("lease ran out", "judge voided", "judge left", "no longer needed")  # reasons to skip only what was not shown
+CONFLICT = "conflict of interest"  # for which a new ballot is cut before it is shown
 VOTE = ("question", "first", "second", "outcome", "bet", "weight", "judge")
 ROW = ("first", "second", "outcome", "bet", "weight", "judge", "unit", "share", "digest")
 LIMITS = (
@@ -69,6 +70,7 @@ class Study:
             -math.log((0.5 + self.tolerance) / (0.5 - self.tolerance)),
         )
         self.questions, self.unsettled = list[Any](), dict[int, Any]()  # judges of answers that are not settled
+        self.opening: Any = None  # the judge whose ballot is being opened
         self.targets: Any = defaultdict(set)  # what the ballot of a judge bets against
         self.sums: Any = defaultdict(lambda: defaultdict(float))  # log E by kind and target, then by where it is from
         self.grid: Any = defaultdict(lambda: [0.0] * len(ETAS))  # log wealth of each bet by kind, source and target
@@ -79,6 +81,7 @@ class Study:
     def fold(self, kind: str, body: Any) -> None:
         """Check one more record against the rules, and count it."""
         self.record += 1
+        self.opening = self.opening if kind == "skipped" else None
         need(kind in (*BEFORE, *IGNORED, "asked", "withdrawn", "imported"), f"{kind!r} is no kind of record")
         if kind in BEFORE:
             self.go_on(kind, body, self.questions[body["question"]])
@@ -128,6 +131,7 @@ class Study:
             against = {v for _, v, _, _ in self.factors(made, None)}
             need(not against & self.targets[made.judge], "a ballot bets against an item twice")
             self.targets[made.judge] |= against
+            self.opening = made.judge
         if self.once or made.drawing in ("once", "recorded"):
             need(made.case is not None and ("case", made.case) not in self.seen, "this case was used before")
         self.seen |= {("case", made.case), ("ballot", made.judge)}
@@ -145,8 +149,9 @@ class Study:
             need(made.judge not in self.unsettled.values(), "an earlier answer of this judge is not settled")
             made.state, made.outcome, self.unsettled[made.question] = "answered", body["outcome"], made.judge
         elif kind in ("skipped", "lost"):
+            is_struck = made.place is not None and self.opening == made.judge and body["reason"] == CONFLICT
             is_bound = made.reopened or made.place is not None or (made.shown and body["reason"] in UNSEEN)
-            need(kind == "lost" or not is_bound, "this question can only be answered or lost")
+            need(kind == "lost" or is_struck or not is_bound, "this question can only be answered or lost")
             self.count(made, None, -1 if kind == "skipped" else 0)
             made.state = kind
         made.shown, made.reopened = made.shown or kind == "shown", made.reopened or kind == "reopened"

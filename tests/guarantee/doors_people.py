@@ -5,11 +5,14 @@ drawn by a coin, so S* = {"a"} holds for the public's mean.
 """
 
 from contextlib import suppress
+from unittest.mock import patch
 
 import numpy as np
 
 from shortlist import create_study
+from shortlist.core.pairs import pair_number
 from shortlist.errors import NeedsJudges, NothingToAsk, ShortlistError, StudyDone
+from shortlist.study import ballots
 from tests.guarantee.doors import DELTA, Door
 from tests.guarantee.test_edges import contradicts
 
@@ -95,6 +98,25 @@ def quitting(safeguard, seed, judges=150):
     return contradicts(study.verdict, {"a"})
 
 
+KNOWN = frozenset({pair_number(3, 0, 1), pair_number(3, 0, 2)})  # the pairs with "a"
+
+
+def conflicts(safeguard, seed, judges=150):
+    """Half of the judges know "a", so they must not see it, and prefer "c" to "b". The others prefer "b" to "c", so
+    the public is even about these two. Without the safeguard a ballot is drawn around the conflicts."""
+    rng = np.random.default_rng((37, seed))
+    study = create_study(ITEMS[:3], 2, DELTA, seed=seed, judges_claim="public", ballot_size=1)
+    draw = ballots._draw
+    for judge in range(judges):
+        knows = bool(rng.integers(0, 2))
+        around = KNOWN if knows and not safeguard else frozenset()
+        drawn_around = lambda state, size, closed, around=around: draw(state, size, closed | around)  # noqa: E731
+        with suppress(NothingToAsk, StudyDone), patch.object(ballots, "_draw", drawn_around):
+            for question in study.ballot(f"judge {judge}", avoid=[("a", "b"), ("a", "c")] if knows else ()):
+                study.tell(question, winner=min(question.first, question.second, key=("cba" if knows else "abc").index))
+    return contradicts(study.verdict, {"a", "b"})
+
+
 # --- at least m judges ---
 
 
@@ -146,6 +168,7 @@ DOORS = [
     Door("raters used again and again", BALLOT, FRESH, raters_reused, RUNS),
     Door("a judge who comes back", "later votes of a judge bet nothing", "a judge has one name", returning, RUNS),
     Door("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting, RUNS),
+    Door("a ballot drawn around conflicts of interest", "a ballot is drawn first, then cut", FRESH, conflicts, RUNS),
     Door(
         "one judge fills two accounts (m = 2)", "every step of a proof needs evidence of m judges",
         "names are different people", one_judge_fills_accounts, (30, 20),

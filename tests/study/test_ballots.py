@@ -160,8 +160,28 @@ def test_pairs_to_avoid_count_only_when_the_ballot_is_opened():
     assert listed
     assert all("a" not in (question.first, question.second) for question in listed)
     assert study.ask(10, judge="ann", avoid=[("b", "c"), ("b", "d"), ("c", "d")]) == listed
-    with pytest.raises(NothingToAsk, match="no pair is left"):
-        study.ballot("bob", avoid=[(x, y) for x in "abcd" for y in "abcd" if x < y])
+
+
+def test_a_ballot_is_drawn_before_conflicts_are_struck_out_and_not_filled_again():
+    own = {frozenset(("a", other)) for other in "bcd"}
+    whole, cut = (public(["a", "b", "c", "d"], 1) for _ in range(2))
+    listed = whole.ballot("ann")
+    kept = [question for question in listed if {question.first, question.second} not in own]
+    assert 0 < len(kept) < len(listed)
+    assert cut.ballot("ann", avoid=[tuple(pair) for pair in own]) == kept
+    assert [row.reason for row in cut.rows if row.status == "skipped"] == ["conflict of interest"] * (
+        len(listed) - len(kept)
+    )
+
+
+def test_a_ballot_that_is_struck_out_as_a_whole_was_the_judges_ballot():
+    study = public(["a", "b", "c", "d"], 1)
+    for _ in range(2):
+        with pytest.raises(BallotDone, match="each judge gets one ballot"):
+            study.ballot("bob", avoid=[(x, y) for x in "abcd" for y in "abcd" if x < y])
+    assert study._state.ballots.closed == {"bob"}
+    assert study._state.ballots.places.closed == ()
+    assert len(study.ballot("ann")) > 1
 
 
 def test_cases_are_drawn_for_each_question_and_used_once_if_so_wanted():

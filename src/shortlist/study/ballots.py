@@ -1,8 +1,11 @@
 """The ballot of a judge in a study about the public: opened once, as a whole, and never changed.
 
 The list does not depend on who the judge is, and everything on it is fixed when it is opened: pairs, sides, cases and
-bets. Pairs that the judge must not see, such as their own work, are left out if they are known then.
+bets. Pairs that the judge must not see, such as their own work, are struck out when it is opened and not replaced: else
+the list would depend on who the judge is.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,25 +14,29 @@ from shortlist.core.pairs import pair_items, pair_number
 from shortlist.core.sampling.ballot import Listed, draw_ballot
 from shortlist.errors import BallotsOpen, CasesUsedUp, NothingToAsk
 from shortlist.study.claims import CasePool
-from shortlist.study.events import Asked
+from shortlist.study.events import CONFLICT, Asked, Skipped
 from shortlist.study.state import StudyState
 
 DRAW = 2  # the kind of draw, beside those of the loop
 
 
 def open_ballot(
-    state: StudyState, judge: str, size: int, avoid: frozenset[int], cases: CasePool, lease: float | None,
-    run: str | None = None,
-) -> list[Asked]:  # fmt: skip
+    state: StudyState, judge: str, size: int, cases: CasePool, lease: float | None, run: str | None = None
+) -> list[Asked]:
     """The questions of a new ballot, in the order of their places. Raises BallotsOpen if open ballots may complete the
     proof, and NothingToAsk if they use up the vote budget or no pair may be asked."""
     if state.ballots.open and _would_end(state):
         raise BallotsOpen(len(state.ballots.open))
     closed = cases.closed_pairs(state.ahead.problem.n) if cases else frozenset[int]()
-    listed = _draw(state, min(size, _votes_left(state, size)), avoid | closed)
+    listed = _draw(state, min(size, _votes_left(state, size)), closed)
     if not listed:
-        raise NothingToAsk("no pair is left that this judge may see; ask another judge")
+        raise NothingToAsk("no pair is left that may be asked")
     return questions_of(state, listed, Asked(0, 0, 0, 0.0, judge, None, lease, run, shown=False), cases)
+
+
+def struck_out(n: int, ballot: Sequence[Asked], avoid: frozenset[int]) -> list[Skipped]:
+    """The questions of a new ballot that the judge must not see, closed without effect."""
+    return [Skipped(asked.question, CONFLICT) for asked in ballot if pair_number(n, asked.first, asked.second) in avoid]
 
 
 def _would_end(state: StudyState) -> bool:
@@ -48,12 +55,12 @@ def _votes_left(state: StudyState, size: int) -> int:
     return left
 
 
-def _draw(state: StudyState, size: int, avoid: frozenset[int]) -> list[Listed]:
+def _draw(state: StudyState, size: int, closed: frozenset[int]) -> list[Listed]:
     ahead, n = state.ahead, state.ahead.problem.n
     pending = np.array([pair_number(n, asked.first, asked.second) for asked in state.not_final], np.int64)
     draws = Draws((ahead.seed, state.n_asked, DRAW))
     memory, places = ahead.sampling_memory, state.ballots.places
-    return draw_ballot(memory, ahead.evidence, pending, size, places, draws, np.array(sorted(avoid), np.int64))
+    return draw_ballot(memory, ahead.evidence, pending, size, places, draws, np.array(sorted(closed), np.int64))
 
 
 def questions_of(state: StudyState, listed: list[Listed], blank: Asked, cases: CasePool) -> list[Asked]:

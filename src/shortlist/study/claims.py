@@ -103,10 +103,17 @@ class OpenBallot(NamedTuple):
 
     size: int = 0
     answered: tuple[int, ...] = ()  # places
+    struck: tuple[int, ...] = ()  # places that the judge must not see
     left: int = 0
 
-    def closing(self, place: int, is_answered: bool) -> "OpenBallot":
-        return OpenBallot(self.size, (*self.answered, place) if is_answered else self.answered, self.left - 1)
+    def closing(self, place: int, is_answered: bool, is_struck: bool) -> "OpenBallot":
+        answered = (*self.answered, place) if is_answered else self.answered
+        return OpenBallot(self.size, answered, (*self.struck, place) if is_struck else self.struck, self.left - 1)
+
+    @property
+    def listed(self) -> tuple[int, ...]:
+        """The places that the judge could answer."""
+        return tuple(place for place in range(self.size) if place not in self.struck)
 
 
 class Ballots(NamedTuple):
@@ -126,13 +133,13 @@ class Ballots(NamedTuple):
         longer = before._replace(size=before.size + 1, left=before.left + 1)
         return self._replace(open={**self.open, judge: longer})
 
-    def closing(self, judge: str, place: int, is_answered: bool) -> "Ballots":
+    def closing(self, judge: str, place: int, is_answered: bool, is_struck: bool = False) -> "Ballots":
         """With one question of the judge's ballot closed. The places are counted when all of it is closed."""
-        ballot = self.open[judge].closing(place, is_answered)
+        ballot = self.open[judge].closing(place, is_answered, is_struck)
         if ballot.left:
             return self._replace(open={**self.open, judge: ballot})
         others = {name: other for name, other in self.open.items() if name != judge}
-        return Ballots(others, self.closed | {judge}, self.places.after(ballot.size, ballot.answered))
+        return Ballots(others, self.closed | {judge}, self.places.after(ballot.listed, ballot.answered))
 
 
 class Pools(NamedTuple):

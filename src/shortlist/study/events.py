@@ -72,11 +72,13 @@ EXPIRED = "lease ran out"
 VOIDED = "judge voided"
 LEFT = "judge left"
 DROPPED = "no longer needed"
+CONFLICT = "conflict of interest"
 
 
 class Skipped(NamedTuple):
     """The question was closed without an answer and without an effect on the evidence: by the judge, or because it was
-    prefetched and never shown. A question of a ballot is lost instead."""
+    prefetched and never shown. A question of a ballot is lost instead, unless it is struck out when the ballot is
+    opened because the judge must not see it."""
 
     question: int
     reason: str = ""

@@ -401,7 +401,7 @@ class _Replay:
 
     def _ballot(self, events: Sequence[Asked]) -> None:
         size = self.study.ballot_size
-        again = open_ballot(self.state, str(events[0].judge), size, frozenset(), NO_CASES, None)
+        again = open_ballot(self.state, str(events[0].judge), size, NO_CASES, None)
         if [_pair(event) for event in events] == [_pair(other) for other in again[: len(events)]]:
             self.counts["questions"] += len(events)
         else:

@@ -306,7 +306,7 @@ def _reopened(event: Reopened, state: StudyState) -> StudyState:
 
 def _skipped(event: Skipped | Lost, state: StudyState) -> StudyState:
     asked = state.unsettled[event.question].asked
-    closed = _close(state, Unsettled(asked, None, True))
+    closed = _close(state, Unsettled(asked, None, True), is_struck=isinstance(event, Skipped))
     return closed._replace(skipped=(*state.skipped, pair_number(state.ahead.problem.n, asked.first, asked.second)))
 
 
@@ -378,13 +378,13 @@ def pending_votes(state: StudyState) -> Block | None:
     return as_block([_answer(state, question) for question in state.unsettled.values()])
 
 
-def _close(state: StudyState, closed: Unsettled) -> StudyState:
-    """With a question that was answered or skipped."""
+def _close(state: StudyState, closed: Unsettled, is_struck: bool = False) -> StudyState:
+    """With a question that was answered or skipped; on a ballot only what is struck out is skipped."""
     judge, place, is_answered = closed.asked.judge, closed.asked.place, closed.outcome is not None
     if is_answered and judge not in state.judges and not state.settled.verdict.done:
         state = state._replace(judges=state.judges | {judge})
     if place is not None:
-        state = state._replace(ballots=state.ballots.closing(str(judge), place, is_answered))
+        state = state._replace(ballots=state.ballots.closing(str(judge), place, is_answered, is_struck))
     if not state.any_order:
         return _close_in_order(state, closed)
     left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}

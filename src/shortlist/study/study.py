@@ -25,7 +25,7 @@ from shortlist.errors import (
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.study.ballots import open_ballot
+from shortlist.study.ballots import open_ballot, struck_out
 from shortlist.study.caveats import import_caveats
 from shortlist.study.claims import NO_CASES, CasePool, check_change, check_min_judges
 from shortlist.study.events import (
@@ -153,7 +153,8 @@ class Study(StudyView):
         lease: seconds after which what is not answered is lost; `show` begins it again. Without a lease the ballot
             stays open until every question is answered or skipped, or `settle(judge)` is called. An open ballot may
             hold up all others, so give a lease to judges who may not come back.
-        avoid: pairs that this judge must not be shown. They count only when the ballot is opened.
+        avoid: pairs that this judge must not be shown. They are struck out when the ballot is opened, and not replaced:
+            a list that depends on who the judge is would prove nothing about the public.
         cases, once: as in `ask`.
 
         Raises BallotDone when the judge has had a ballot, and BallotsOpen while open ballots may complete the proof:
@@ -183,8 +184,10 @@ class Study(StudyView):
                 held = []
             elif not held and not self._state.ballots.had(judge) and not self._state.paused:
                 pool = self._pool(cases, once)
-                held = open_ballot(self._state, judge, self.ballot_size, avoided, pool, until, run)
-                self._add(*held)
+                opened = open_ballot(self._state, judge, self.ballot_size, pool, until, run)
+                struck = struck_out(self.problem.n, opened, avoided)
+                self._add(*opened, *struck)
+                held = [asked for asked in opened if self._state.is_pending(asked.question)]
             if held and shown and not held[0].shown:
                 self._add(Shown(held[0].question, until))
         if not held:

@@ -146,8 +146,8 @@ def test_votes_that_are_out_count_as_needed_less():
 
 
 def test_places_count_lists_that_are_closed():
-    places = Places().after(3, [0, 1]).after(2, [0]).after(4, [0, 1, 2, 3])
-    assert places == Places((3, 2, 1, 1), (3, 3, 2, 1))
+    places = Places().after(range(3), [0, 1]).after(range(2), [0]).after([0, 1, 3], [0, 1, 3])
+    assert places == Places((3, 2, 0, 1), (3, 3, 1, 1))
     assert places.share(0) == 22 / 23
     assert places.share(1) == 21 / 23
     assert places.share(7) == 19 / 20

@@ -36,11 +36,11 @@ class Places(NamedTuple):
     answered: tuple[int, ...] = ()
     closed: tuple[int, ...] = ()
 
-    def after(self, size: int, answered: Collection[int]) -> "Places":
-        """After one more list of this size was closed, with answers at these places."""
-        length = max(size, len(self.closed))
+    def after(self, listed: Collection[int], answered: Collection[int]) -> "Places":
+        """After one more list with these places was closed, with answers at some of them."""
+        length = max((*(place + 1 for place in listed), len(self.closed)))
         before = (counts + (0,) * (length - len(counts)) for counts in self)
-        added = [place in answered for place in range(length)], [place < size for place in range(length)]
+        added = [place in answered for place in range(length)], [place in listed for place in range(length)]
         return Places(*(tuple(map(sum, zip(*both, strict=True))) for both in zip(before, added, strict=True)))
 
     def share(self, place: int) -> float:
@@ -62,7 +62,7 @@ def draw_ballot(
     avoid: Ints = NO_PAIRS,
 ) -> list[Listed]:  # fmt: skip
     """The list of the next judge, in the order of its places; empty if no pair may be asked. It depends on what the
-    study knows and on the draws, never on who the judge is. `avoid` are pairs that the judge must not see."""
+    study knows and on the draws, never on who the judge is. `avoid` are pairs that may not be asked now."""
     ledger, rng = evidence.kept_ledger, draws.generator()
     ballot = _Ballot(ledger, avoid)
     if misordered(ledger, rng) <= DOUBT:
