@@ -24,6 +24,7 @@ from shortlist.cli.options import (
     VOTES,
     K,
     console,
+    exit_with,
     load_single_votes,
     load_votes,
     print_items,
@@ -97,7 +98,7 @@ def certify(
     """Show what a vote file proves about the top k.
 
     Prints the best answer so far, its error bound, which items are proved to be in or out, and which pairs to compare
-    next.
+    next. Exit code 3 if the answer is not proved.
     """
     kind = make_family(family, sigma)
     table = load_votes(votes, kind, columns, skip_bad, unit)
@@ -113,11 +114,13 @@ def certify(
         own = {"k": k, "delta": delta, "utilities": ratings, "chances": chances, "ask_next": pairs}
         taken = report_units(table)
         own |= {"rows_left_out": len(table.left_out), "units": {**taken._asdict(), "claim": taken.claim}}
-        return print_json({**verdict.to_dict(), **own})
-    print_verdict(verdict)
-    _print_units(table)
-    print_items(verdict, ratings, _votes_by_item(table), chances)
-    _print_next(pairs)
+        print_json({**verdict.to_dict(), **own})
+    else:
+        print_verdict(verdict)
+        _print_units(table)
+        print_items(verdict, ratings, _votes_by_item(table), chances)
+        _print_next(pairs)
+    exit_with(verdict)
 
 
 def _print_units(table: VoteTable) -> None:

@@ -13,11 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select, text, update
+from sqlalchemy import Connection, Float, Table, cast, delete, extract, func, insert, literal, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from shortlist.errors import BadStorage, BrokenChain, ForeignStorage, StorageOutdated, StudyExists, UnknownStudy
+from shortlist.errors import (
+    BadStorage,
+    BrokenChain,
+    ForeignStorage,
+    StorageOutdated,
+    StorageUnavailable,
+    StudyExists,
+    UnknownStudy,
+)
 from shortlist.study.events import Entry, chain, dump, load, origin
 from shortlist.study.schema import (
     FLUSH,
@@ -44,6 +53,10 @@ _HOLDER = text(  # who has locked a study: the oldest other transaction that hol
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.relation = "
     "'studies'::regclass AND l.mode = 'RowShareLock' AND a.pid <> pg_backend_pid() ORDER BY a.xact_start LIMIT 1"
 )
+MAY_PASS = (OperationalError, InterfaceError, PoolTimeout)  # lost connections, locks, full disks
+LASTING = ("no such", "readonly", "read-only", "malformed", "unable to open", "authentication failed", "does not exist")
+# The machines that share a database may disagree about the time, so its own clock decides. It is read after the lock.
+_CLOCK = cast(extract("epoch", func.clock_timestamp()), Float)
 _ENTRIES = select(*(events.c[name] for name in ("number", "at", "kind", "body", "previous"))).order_by(events.c.number)
 
 
@@ -54,6 +67,7 @@ class _Writer:
     connection: Connection
     study: int
     name: str
+    now: float = 0.0  # when the lock was taken
 
     def since(self, number: int) -> list[Entry]:
         here = (events.c.study == self.study) & (events.c.number >= number)
@@ -147,22 +161,23 @@ class Database:
     def writing(self, name: str) -> Iterator[Writer]:
         study = self._id(name)
         with self._transaction() as connection:
-            self._lock(connection, study)
-            yield _Writer(connection, study, name)
+            yield _Writer(connection, study, name, self._lock(connection, study))
 
-    def _lock(self, connection: Connection, study: int) -> None:
-        """Lock a study on PostgreSQL, as the first thing in a transaction. SQLite has locked the file."""
+    def _lock(self, connection: Connection, study: int) -> float:
+        """Lock a study on PostgreSQL, as the first thing in a transaction. SQLite has locked the file. Returns the
+        time."""
         if self._engine.dialect.name == "sqlite":
-            return
+            return time.time()
+        row = select(studies.c.id).where(studies.c.id == study).with_for_update().subquery()
 
-        def take() -> None:
+        def take() -> float:
             try:
-                connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
+                return float(connection.scalars(select(_CLOCK).select_from(row)).one())
             except OperationalError:
                 connection.rollback()
                 raise
 
-        wait_for(take, self.url, lambda: str(connection.scalar(_HOLDER) or "another process"))
+        return wait_for(take, self.url, lambda: str(connection.scalar(_HOLDER) or "another process"))
 
     def snapshot(self, name: str) -> Snapshot | None:
         columns = (snapshots.c[part] for part in Snapshot._fields)
@@ -196,20 +211,32 @@ class Database:
             kept: float = connection.scalars(select(answers.c.outcome).filter_by(**place)).one()
         return kept
 
-    def beat(self, name: str, run: str, now: float) -> None:
-        row = {"study": self._id(name), "run": run, "seen": now}
+    def now(self) -> float:
+        if self._engine.dialect.name == "sqlite":
+            return time.time()
+        with self.reading() as connection:
+            return float(connection.scalars(select(_CLOCK)).one())
+
+    def beat(self, name: str, run: str, seconds: float) -> None:
+        until = self._time + seconds
+        row = {"study": self._id(name), "run": run, "until": until}
         with self._transaction() as connection:
-            added = self._insert(runs).on_conflict_do_update(index_elements=["study", "run"], set_={"seen": now})
-            connection.execute(added, row)
+            added = self._insert(runs).on_conflict_do_update(index_elements=["study", "run"], set_={"until": until})
+            connection.execute(added.values(row))
 
     def leave(self, name: str, run: str) -> None:
         with self._transaction() as connection:
             connection.execute(delete(runs).where((runs.c.study == self._id(name)) & (runs.c.run == run)))
 
     def beats(self, name: str) -> dict[str, float]:
-        here = select(runs.c.run, runs.c.seen).where(runs.c.study == self._id(name))
+        here = select(runs.c.run, runs.c.until - self._time).where(runs.c.study == self._id(name))
         with self.reading() as connection:
-            return {row.run: row.seen for row in connection.execute(here)}
+            return {row[0]: row[1] for row in connection.execute(here)}
+
+    @property
+    def _time(self) -> Any:
+        """The time, in a statement."""
+        return literal(time.time()) if self._engine.dialect.name == "sqlite" else _CLOCK
 
     def _insert(self, table: Table) -> Any:
         """An insert that can say what to do if the row exists."""
@@ -263,9 +290,8 @@ class Database:
         except FileNotFoundError:
             same = False
         if not same:
-            raise BadStorage(
-                f"the file of {self.url} was deleted, moved or replaced; put it back, or restore a backup, and run the "
-                "same command again"
+            raise StorageUnavailable(
+                f"the file of {self.url} was deleted, moved or replaced; put it back, or restore a backup"
             )
 
     def _id(self, name: str) -> int:
@@ -315,6 +341,8 @@ def upgrade_storage(url: str) -> tuple[str | None, str]:
 
 
 def _no_answer(url: str, reason: SQLAlchemyError) -> BadStorage:
-    """Turn errors of the database into BadStorage."""
+    """Turn errors of the database into ours: it may respond later, or the same error would come again."""
     what = str(getattr(reason, "orig", None) or reason).strip().splitlines()[0]
-    return BadStorage(f"the storage {url} does not respond: {what}")
+    if isinstance(reason, MAY_PASS) and not any(said in what for said in LASTING):
+        return StorageUnavailable(f"the storage {url} does not respond: {what}")
+    return BadStorage(f"the storage {url} cannot be used: {what}")

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -100,13 +99,17 @@ class Sync:
 
     def add(self, events: Sequence[Event], state: StudyState) -> None:
         """Add events, in a transaction. `state` is the study after them, so what cannot be folded is not added."""
-        now = time.time()
+        now = self.now()
         entries = [Entry(number, now, event) for number, event in enumerate(events, self._read)]
         self._unsaved += entries
         self.state = state
         self._read += len(entries)
         if self._table is not None:
             self._table.fold(entries)
+
+    def now(self) -> float:
+        """The time by the storage's clock: in a transaction, when it began."""
+        return self.storage.now() if self._writer is None else self._writer.now
 
     def _since(self, number: int) -> list[Entry]:
         return self.storage.since(self.name, number) if self._writer is None else self._writer.since(number)
@@ -126,7 +129,7 @@ class Sync:
         snapshot = self.storage.snapshot(self.name)
         if snapshot is not None:
             state = decode(snapshot.data, self.known)
-            if state is not None and self._follows(snapshot):
+            if state is not None and self.had(Head(snapshot.number, snapshot.head)):
                 self.state, self._read, self._hash = state, snapshot.number, snapshot.head
             else:
                 log.warning("study %r: its snapshot cannot be used, so all of its events are read again", self.name)
@@ -135,10 +138,10 @@ class Sync:
         if self._effort >= self._saved + SNAPSHOT:
             self._save_snapshot()
 
-    def _follows(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot is one of the events that are there."""
-        last = self.storage.since(self.name, snapshot.number - 1)
-        return bool(last) and last[0].hash == snapshot.head
+    def had(self, head: Head) -> bool:
+        """Whether the stored events go on from this head."""
+        last = self.storage.since(self.name, head.events - 1)
+        return bool(last) and last[0].hash == head.hash
 
     @property
     def _effort(self) -> int:
