@@ -69,14 +69,14 @@ class _Writer:
     name: str
     now: float = 0.0  # when the lock was taken
 
-    def since(self, number: int) -> list[Entry]:
+    def since(self, number: int, most: int | None = None) -> list[Entry]:
         here = (events.c.study == self.study) & (events.c.number >= number)
-        return [self._entry(*row) for row in self.connection.execute(_ENTRIES.where(here))]
+        return [self._entry(*row) for row in self.connection.execute(_ENTRIES.where(here).limit(most))]
 
     def _entry(self, number: int, at: float, kind: str, body: str, previous: str) -> Entry:
         try:
             return Entry(number, at, load(kind, body), previous, chain(previous, number, at, kind, body))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, TypeError):
             raise BrokenChain(self.name, number) from None
 
     def add(self, entries: Sequence[Entry], head: str) -> str:
@@ -152,10 +152,14 @@ class Database:
         with self.reading() as connection:
             return list(connection.scalars(select(studies.c.name).order_by(studies.c.name)))
 
-    def since(self, name: str, number: int) -> list[Entry]:
+    def length(self, name: str) -> int:
+        with self.reading() as connection:
+            return connection.scalar(select(func.count()).where(events.c.study == self._id(name))) or 0
+
+    def since(self, name: str, number: int, most: int | None = None) -> list[Entry]:
         study = self._id(name)
         with self.reading() as connection:
-            return _Writer(connection, study, name).since(number)
+            return _Writer(connection, study, name).since(number, most)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writer]:

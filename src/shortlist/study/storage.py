@@ -72,8 +72,12 @@ class Storage(Protocol):
         ...
 
     def names(self) -> list[str]: ...
-    def since(self, name: str, number: int) -> list[Entry]:
-        """All events from this number on."""
+    def length(self, name: str) -> int:
+        """The number of events."""
+        ...
+
+    def since(self, name: str, number: int, most: int | None = None) -> list[Entry]:
+        """The events from this number on; at most so many."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[Writer]: ...
@@ -161,8 +165,11 @@ class MemoryStorage:
     def names(self) -> list[str]:
         return sorted(self._studies)
 
-    def since(self, name: str, number: int) -> list[Entry]:
-        return self._study(name).since(number)
+    def length(self, name: str) -> int:
+        return len(self._study(name).entries)
+
+    def since(self, name: str, number: int, most: int | None = None) -> list[Entry]:
+        return self._study(name).since(number)[:most]
 
     def writing(self, name: str) -> AbstractContextManager[Writer]:
         return self._study(name)

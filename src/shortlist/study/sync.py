@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,9 @@ from shortlist.study.storage import Snapshot, Storage, Writer
 
 log = logging.getLogger("shortlist")
 SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off
+BLOCK = 5000  # events to read at once
+NOTICE = 2.0  # seconds of reading before a person is told how far it is
+PERIOD = 5.0  # seconds between two of these messages
 
 
 class Sync:
@@ -128,19 +132,37 @@ class Sync:
     def _resume(self) -> None:
         snapshot = self.storage.snapshot(self.name)
         if snapshot is not None:
-            state = decode(snapshot.data, self.known)
-            if state is not None and self.had(Head(snapshot.number, snapshot.head)):
+            state = self._state_of(snapshot)
+            if state is not None:
                 self.state, self._read, self._hash = state, snapshot.number, snapshot.head
             else:
                 log.warning("study %r: its snapshot cannot be used, so all of its events are read again", self.name)
         self._saved = self._effort
-        self.refresh()
+        self._read_all()
         if self._effort >= self._saved + SNAPSHOT:
             self._save_snapshot()
 
+    def _state_of(self, snapshot: Snapshot) -> StudyState | None:
+        """The state of a snapshot; None if it is damaged, or not of these events."""
+        try:
+            state: StudyState | None = decode(snapshot.data, self.known)
+            return state if state is not None and self.had(Head(snapshot.number, snapshot.head)) else None
+        except TypeError:  # SQLite may hold a text where a number or bytes belong
+            return None
+
+    def _read_all(self) -> None:
+        """Read the events block by block, and say how far this is if it takes long."""
+        tell_at = time.monotonic() + NOTICE
+        while entries := self.storage.since(self.name, self._read, BLOCK):
+            self._fold(entries)
+            if time.monotonic() > tell_at:
+                tell_at = time.monotonic() + PERIOD
+                total = self.storage.length(self.name)
+                log.warning("study %r: read %s of %s events", self.name, f"{self._read:,}", f"{total:,}")
+
     def had(self, head: Head) -> bool:
         """Whether the stored events go on from this head."""
-        last = self.storage.since(self.name, head.events - 1)
+        last = self.storage.since(self.name, head.events - 1, 1)
         return bool(last) and last[0].hash == head.hash
 
     @property
