@@ -1,7 +1,8 @@
-"""Faults that really happen, played with real processes on SQLite and PostgreSQL: python -m tests.faults [--soak MINUTES].
+"""Faults that really happen, played with real processes on SQLite and PostgreSQL.
 
-Each scenario lets `shortlist run` work with a judge that writes down every call, makes the fault happen, and counts: votes
-that a reader had seen before the fault and that are gone after it, votes that are doubled, and calls that were paid twice.
+`python -m tests.faults [--soak MINUTES]` prints a table. Each scenario lets `shortlist run` work with a judge that
+writes down every call, makes the fault happen, and counts: votes that a reader had seen before the fault and that are
+gone after it, votes that are doubled, and calls that were paid twice.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from tests.patience import PATIENCE, wait_until
 JUDGE = Path(__file__).parent / "study" / "killed_run_judge.py"
 ITEMS = [f"item {number}" for number in range(8)]
 VOTES = 60
+STORAGES = ("SQLite", "PostgreSQL")
 ELSEWHERE = """
 import platform, time
 now, node = time.time, platform.node()
@@ -40,6 +42,33 @@ time.time = lambda: now() + {shift}
 platform.node = lambda: "{machine}"
 from shortlist.cli.app import main
 main()
+"""
+SOAK = """
+import os, platform, sys, threading, time
+from pathlib import Path
+now = time.time
+time.time = lambda: now() + {shift}
+platform.node = lambda: "{machine}"
+from shortlist import CallableJudge, load_study, run_study
+from shortlist.errors import StorageUnavailable
+stop, paid = threading.Event(), open(f"paid-{{os.getpid()}}.log", "ab", buffering=0)
+def judge(call):
+    paid.write(b"%d\\n" % call.id)
+    time.sleep(0.05)
+    return "first" if call.id % 7 % 3 else "second"
+def watch():
+    while not Path("over").exists():
+        time.sleep(0.1)
+    stop.set()
+threading.Thread(target=watch, daemon=True).start()
+def work():
+    study = load_study("items", sys.argv[1])
+    run_study(study, CallableJudge(judge, name="judge", takes_call=True), workers=3, stop=stop, storage_patience=600)
+while not stop.is_set():
+    try:
+        work()
+    except StorageUnavailable as reason:  # before the run had begun
+        print(reason, file=sys.stderr)
 """
 HOLD = """
 import os, signal, sys
@@ -207,6 +236,23 @@ class Scene:
         with self.engine("postgres") as connection:
             connection.execute(text(f"ALTER DATABASE {self.database} ALLOW_CONNECTIONS true"))
         return None
+
+    def set_read_only(self, value):
+        """PostgreSQL: for new connections. SQLite: the way to the file says so."""
+        if not self.is_sqlite:
+            with self.engine("postgres") as connection:
+                connection.execute(text(f"ALTER DATABASE {self.database} SET default_transaction_read_only = {value}"))
+
+    def live(self, number, rng):
+        """One of the processes of `soak`: on a machine of its own, whose clock is wrong by up to 2 hours."""
+        shift = 0.0 if self.is_sqlite else rng.uniform(-7200.0, 7200.0)
+        program = SOAK.format(shift=shift, machine=number)
+        return self.start([sys.executable, "-c", program, self.url])
+
+    def paid(self, life):
+        """The questions that a process of `soak` has paid for."""
+        log = self.folder / f"paid-{life.process.pid}.log"
+        return Counter(int(line) for line in log.read_text().split()) if log.exists() else Counter()
 
     def unsaved(self):
         return sorted(self.folder.glob("*.unsaved-*.jsonl"))
@@ -458,26 +504,71 @@ def foreign(scene):
 
 def read_only(scene):
     """the storage is read-only"""
-    scene.run().wait(3)
-    scene.look()
+    run = scene.begin(10)
+    run.process.send_signal(signal.SIGINT)
+    run.wait(130)
     scene.execute("DELETE FROM snapshots")
-    read = f"sqlite:///file:{scene.file}?mode=ro&uri=true"
-    if not scene.is_sqlite:
-        scene.execute(f"ALTER DATABASE {scene.database} SET default_transaction_read_only = on")
-        read = scene.url
+    scene.set_read_only("on")
+    read = f"sqlite:///file:{scene.file}?mode=ro&uri=true" if scene.is_sqlite else scene.url
     command = [sys.executable, "-m", "shortlist"]
     scene.start([*command, "status", "items", "--storage", read]).wait(0)
-    refused = scene.start([*command, "tell", "items", "1", "skip", "--storage", read]).wait(2)
-    scene.told = last_line(refused)
-    if not scene.is_sqlite:
-        scene.execute(f"SET default_transaction_read_only = off; ALTER DATABASE {scene.database} RESET ALL")
-    return scene.count()
+    scene.told = last_line(scene.start([*command, "ask", "items", "--storage", read]).wait(2))
+    scene.set_read_only("off")
+    return scene.finish()
 
 
 SCENARIOS = (
-    killed, suspended_writer, suspended_run, hiccup, away, killed_while_away, interrupted_while_away, terminated, clocks,
-    deleted, full_disk, bad_snapshot, no_snapshot, missing_record, foreign, read_only,
+    killed, suspended_writer, suspended_run, hiccup, away, killed_while_away, interrupted_while_away, terminated,
+    clocks, deleted, full_disk, bad_snapshot, no_snapshot, missing_record, foreign, read_only,
 )  # fmt: skip
+
+
+def soak(scene, minutes, seed=1):
+    """8 processes share a judge, with kills, suspensions, ended connections and wrong clocks at random. A call that is
+    under way when its process is killed may be paid again, and no other."""
+    rng, until, happened, under_way = random.Random(seed), time.monotonic() + 60 * minutes, Counter(), Counter()
+    create = ["create", "items.txt", "-k", "2", "--delta", "1e-300", "--name", "items", "--storage", scene.url]
+    scene.start([sys.executable, "-m", "shortlist", *create]).wait(0)
+    lives = [scene.live(number, rng) for number in range(8)]
+    while time.monotonic() < until:
+        time.sleep(rng.uniform(0.05, 0.5))
+        what = rng.choice(["kill", "suspend", *(["end connections"] * (not scene.is_sqlite))])
+        happened[what] += 1
+        number = rng.randrange(8)
+        if what == "kill":
+            lives[number].kill()
+            under_way.update(set(scene.paid(lives[number])) - {question for question, _ in scene.votes()})
+            lives[number] = scene.live(number, rng)
+        elif what == "suspend":
+            os.kill(lives[number].process.pid, signal.SIGSTOP)
+            time.sleep(rng.uniform(0.1, 3.0))
+            os.kill(lives[number].process.pid, signal.SIGCONT)
+        else:
+            scene.terminate()
+        scene.look()
+    (scene.folder / "over").touch()
+    ended = [life.process.wait(PATIENCE) for life in lives]
+    assert ended == [0] * 8, [life.said for life in lives]
+    return happened, under_way
+
+
+def after_soak(scene, under_way):
+    """What a soak has left behind."""
+    counted, study = scene.count(), load_study("items", scene.url)
+    scene.execute("DELETE FROM snapshots")
+    again = load_study("items", scene.url)
+    known = {question for question, _ in scene.votes()} | {question.id for question in study.pending}
+    paid = Counter(question for life in scene.started for question in scene.paid(life))
+    return {
+        "votes": counted.stored,
+        "calls paid": paid.total(),
+        "of these under way at a kill": under_way.total(),
+        "lost": counted.lost,
+        "doubled": counted.doubled,
+        "paid twice": (paid - under_way - Counter(set(paid))).total(),
+        "paid and not stored": len(set(paid) - known),
+        "replays otherwise": int((again.examine(), again.utilities) != (study.examine(), study.utilities)),
+    }
 
 
 @contextmanager
@@ -519,24 +610,38 @@ def play(scenario, storage, database_url):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--soak", type=float, metavar="MINUTES", help="random faults on 8 processes")
-    options.add_argument("--only", help="scenarios whose name contains this")
+    options.add_argument("--soak", type=float, metavar="MINUTES", help="random faults on 8 processes for so long")
+    options.add_argument("--only", default="", metavar="NAME", help="scenarios whose name contains this")
     given = options.parse_args()
-    bad = 0
     with server() as database_url:
-        print("| fault | storage | votes acknowledged | lost | doubled | calls paid twice | the user is told |")
-        print("|---|---|--:|--:|--:|--:|---|")
-        for scenario in SCENARIOS:
-            for storage in ("SQLite", "PostgreSQL"):
-                if given.only and given.only not in scenario.__name__:
-                    continue
-                found, told = play(scenario, storage, database_url)
-                if found is None:
-                    continue
+        sys.exit((soak_table if given.soak else table)(given, database_url))
+
+
+def table(given, database_url):
+    print("| fault | storage | votes acknowledged | lost | doubled | calls paid twice | the user is told |")
+    print("|---|---|--:|--:|--:|--:|---|")
+    bad = 0
+    for scenario in (scenario for scenario in SCENARIOS if given.only in scenario.__name__):
+        for storage in STORAGES:
+            found, told = play(scenario, storage, database_url)
+            if found is not None:
                 figures = f"{found.acknowledged} | {found.lost} | {found.doubled} | {found.paid_twice}"
                 print(f"| {scenario.__doc__} | {storage} | {figures} | {told} |", flush=True)
                 bad += found.lost + found.doubled + found.paid_twice + (found.paid != found.stored)
-    sys.exit(bool(bad))
+    return bool(bad)
+
+
+def soak_table(given, database_url):
+    bad = 0
+    for storage in STORAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            scene = Scene(Path(folder), new_url(storage, folder, database_url))
+            with scene:
+                happened, under_way = soak(scene, given.soak / len(STORAGES))
+                found = after_soak(scene, under_way)
+        print(f"{storage}: {dict(happened)}; {found}", flush=True)
+        bad += sum(list(found.values())[3:])
+    return bool(bad)
 
 
 if __name__ == "__main__":

@@ -243,7 +243,8 @@ class BrokenChain(BadStorage):
     def __init__(self, study: str, number: int) -> None:
         super().__init__(
             f"the record of study {study!r} was changed: event {number:,} is missing, or does not follow the event "
-            "before it. Restore a backup; nothing after this point can be trusted"
+            "before it. Restore a backup; nothing after this point can be trusted. To see what can be saved, run: "
+            "shortlist storage check URL"
         )
 
 

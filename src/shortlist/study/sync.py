@@ -31,7 +31,7 @@ class Sync:
         self.storage, self.name, self.items, self.start, self.known = storage, name, items, start, list(known)
         self.state, self._read, self._hash = start, 0, storage.origin(name)
         self._table: RowTable | None = None
-        self._saved = 0
+        self._saved, self._has_warned = 0, False
         self._writer: Writer | None = None
         self._unsaved: list[Entry] = []  # added in the transaction under way
         self._lock = threading.RLock()  # one thread of this process at a time; the storage's lock is for all
@@ -177,6 +177,9 @@ class Sync:
         try:
             self.storage.save_snapshot(self.name, Snapshot(self._read, self._hash, encode(self.state, self.known)))
         except BadStorage as reason:  # the events are stored; a snapshot only makes loading quicker
+            if self._has_warned:
+                return
+            self._has_warned = True
             log.warning("study %r: no snapshot was saved, so loading it takes longer (%s)", self.name, reason)
 
 
