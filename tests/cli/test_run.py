@@ -219,3 +219,15 @@ def test_questions_that_are_pending_with_another_judge_are_named(folder, shortli
     said = shortlist("run", "fruit.txt", "-k", 2, *program(), "--max-calls", 1, code=3).err
     assert "pending with ann" in said
     assert "shortlist tell fruit NUMBER skip" in said
+
+
+def test_exit_codes(folder, shortlist):
+    """As docs/guides/storage.md lists them; 130 is tested where Ctrl-C is."""
+    shortlist("run", "fruit.txt", "-k", 2, *program(), code=0)
+    assert stored().verdict.reason == "certified"
+    shortlist("run", "fruit.txt", "-k", 2, *program(), "--name", "short", "--max-votes", 3, code=3)
+    shortlist("run", "fruit.txt", "-k", 2, *program(), "--name", "stopped", "--max-calls", 3, code=3)
+    shortlist("run", "fruit.txt", "-k", 9, *program(), code=2)
+    shortlist("run", "fruit.txt", "-k", 2, *program(), "--storage", "postgresql://u@127.0.0.1:1/d", code=4)
+    shortlist("status", "fruit", "--storage", "postgresql://u@127.0.0.1:1/d", code=4)
+    shortlist("status", "short", code=0)
