@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, insert, inspect, text
+from sqlalchemy import create_engine, insert, inspect, literal, text
 from sqlalchemy.exc import IntegrityError
 
 from shortlist import create_study, load_study
@@ -195,6 +195,17 @@ def test_a_run_is_not_robbed_by_a_machine_whose_clock_is_ahead(postgres_url, mon
     with RunLease(study) as lease:
         assert lease.take_over("ann") == []
         study.storage.beat("s", away, -1.0)
+        assert lease.take_over("ann") == [question]
+
+
+def test_without_the_clock_of_the_database_a_live_run_is_robbed(postgres_url, monkeypatch):
+    """The same, with the safeguard off."""
+    monkeypatch.setattr(Database, "_time", property(lambda self: literal(time.time())))
+    real, study, away = time.time, played(postgres_url, 3), "elsewhere 1 1 0"
+    study.storage.beat("s", away, EXPIRES_AFTER)
+    question = study.ask(judge="ann", run=away)
+    monkeypatch.setattr(time, "time", lambda: real() + 7200)
+    with RunLease(study) as lease:
         assert lease.take_over("ann") == [question]
 
 
