@@ -106,6 +106,15 @@ def test_a_deleted_file_is_noticed_at_the_next_write(sqlite_url, tmp_path):
     assert study.tell(question, 1.0).votes == 31
 
 
+def test_a_relative_name_of_a_file_is_of_the_folder_it_was_opened_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = played("sqlite:///studies.db", 3)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert played("sqlite:///studies.db", 5).verdict.votes == 5
+    assert study.tell(study.ask(), 1.0).votes == 4
+
+
 def test_a_database_of_another_program_is_left_alone(url):
     engine = engine_of(url)
     with engine.begin() as connection:

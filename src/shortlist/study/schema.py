@@ -179,8 +179,10 @@ def connect(url: str) -> Engine:
             raise BadStorage(
                 "a SQLite storage needs a file, such as sqlite:///studies.db; leave storage out for memory"
             )
-        if not (folder := sqlite_file(url).absolute().parent).is_dir():
+        if not (folder := sqlite_file(url).parent).is_dir():
             raise BadStorage(f"there is no folder {folder}; create it, or choose another place for the database")
+        if not str(parsed.database).startswith("file:"):
+            parsed = parsed.set(database=str(sqlite_file(url)))  # the current folder may change
         engine = create_engine(parsed, connect_args={"timeout": NOTICE, "isolation_level": None})
     except ArgumentError:
         raise BadStorage(f"{url!r} is not a storage; give sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
@@ -280,4 +282,4 @@ def check_file(url: str) -> None:
 
 def sqlite_file(url: str) -> Path:
     """The file of a SQLite URL, also of one such as sqlite:///file:studies.db?mode=ro&uri=true."""
-    return Path(str(make_url(url).database).removeprefix("file:"))
+    return Path(str(make_url(url).database).removeprefix("file:")).absolute()

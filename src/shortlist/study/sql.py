@@ -308,13 +308,13 @@ class Database:
         return self._ids[name]
 
 
-_open: dict[tuple[int, str], Database] = {}
+_open: dict[tuple[int, str, str], Database] = {}
 
 
 def open_database(url: str, create: bool = True) -> Database:
     """The database at a URL: one set of connections for all studies of a process. A missing SQLite file
     is made only to create a study in it."""
-    place = os.getpid(), url
+    place = os.getpid(), url, str(sqlite_file(url)) if url.startswith("sqlite:///") else ""
     if place not in _open:
         if not create:
             check_file(url)
