@@ -25,6 +25,7 @@ from shortlist.errors import (
     BadStorage,
     CasesUsedUp,
     JudgeFailed,
+    NeedsJudges,
     NothingToAsk,
     SetupChanged,
     StorageUnavailable,
@@ -318,6 +319,7 @@ class _Run:
             self._warn_at_end(_used_up(self.judge, reason))
             return None
         except NothingToAsk as reason:
+            self.log.needs_judge = isinstance(reason, NeedsJudges) and not self.pending.questions
             self._warn_at_end(f"stopped without a proof: {reason}")
             return None
         except StudyDone:  # by somebody else's vote
