@@ -59,7 +59,7 @@ class World:
         assert not list(Path().glob("*unsaved*"))
 
 
-@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("options", WAYS, ids=["plain", "both orders", "cases", "own cache", "texts"])
 def test_a_run_goes_on_when_its_storage_comes_back(options):
     world = World(**options)
 
@@ -73,7 +73,7 @@ def test_a_run_goes_on_when_its_storage_comes_back(options):
     world.check()
 
 
-@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("options", WAYS, ids=["plain", "both orders", "cases", "own cache", "texts"])
 def test_what_was_paid_is_stored_by_the_next_run(options):
     world = World(**options)
     with pytest.raises(StorageUnavailable, match=r"deleted, moved or replaced.* and the next run stores them"):

@@ -117,7 +117,7 @@ class UnsavedAnswers:
         self._is_written = True
 
 
-def take_in(study: Study, warn: Warn) -> None:
+def take_in(study: Study, cache: AnswerCache, warn: Warn) -> None:
     """Store the answers that earlier runs could not store, and delete their files."""
     for file in sorted(Path().glob(f"{escape(study.name)}.unsaved-*.jsonl")):
         try:
@@ -128,7 +128,7 @@ def take_in(study: Study, warn: Warn) -> None:
                 warn(f"{file} has answers for another study or storage, so it is left as it is")
                 continue
             for line in lines:
-                _store(line, study)
+                _store(line, study, cache)
         except (OSError, ValueError, LookupError, TypeError) as reason:
             warn(f"{file} cannot be read, so it is left as it is: {reason!r}")
             continue
@@ -141,10 +141,10 @@ def _is_about(line: Mapping[str, Any], study: Study) -> bool:
     return place == (_url(study), study.name) and study.had(Head(*line["head"]))
 
 
-def _store(line: Mapping[str, Any], study: Study) -> None:
+def _store(line: Mapping[str, Any], study: Study, cache: AnswerCache) -> None:
     key = AnswerKey(**line["key"])
     if line["cached"]:
-        study.storage.keep_answer(study.name, key, line["outcome"])
+        cache.add(key, study.storage.keep_answer(study.name, key, line["outcome"]))  # the caller's may be in memory
         return
     question = study.question(line["question"])
     if (question.first, question.second) != (key.first, key.second):

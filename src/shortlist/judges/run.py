@@ -124,7 +124,7 @@ def run_study(
     patience = StoragePatience(storage_patience, log.warn)
     texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
     with DeferredInterrupt() as interrupt, RunLease(study, storage_patience) as lease:
-        take_in(study, log.warn)
+        take_in(study, kept, log.warn)
         left = deque(lease.take_over(setup.judge) if resume else ())
         unsaved = UnsavedAnswers(study, lease.id)
         pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, patience)
