@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 PYTEST := $(BIN)/pytest -n auto --dist worksteal -q
 FAST := not slow and not sweep and not browser and not postgres
 
-.PHONY: demo test check lint slow docs bench figures format clean help
+.PHONY: demo test check lint slow faults docs bench figures format clean help
 
 help:           ## list the targets
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -53,6 +53,9 @@ lint: $(READY)
 slow: $(READY)  ## run the long statistical sweeps, and the fuzzing and kill tests at full size
 	$(BIN)/pytest -q -m sweep  # each test uses all cores itself
 	RUNS=1000 $(PYTEST) tests/guarantee/test_edges.py
+
+faults: $(READY)  ## play faults of storages, processes and clocks with real processes, and print what became of the votes
+	$(BIN)/python -W ignore -m tests.faults
 
 bench: $(READY)  ## print the benchmark table
 	$(BIN)/python benchmarks/run.py

@@ -139,7 +139,7 @@ def run_command(words: list[str]) -> str:
             main()
     finally:
         sys.argv = before
-    assert end.value.code in (0, 1), f"{words}: {out.getvalue()}"
+    assert end.value.code in (0, 1, 3), f"{words}: {out.getvalue()}"
     return out.getvalue()
 
 

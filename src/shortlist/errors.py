@@ -10,7 +10,8 @@ ShortlistError
 │   ├── BadInstance      a simulation that cannot be set up
 │   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
 │   ├── BadStorage       a storage that cannot be used
-│   │   └── StorageOutdated
+│   │   ├── StorageUnavailable    it may respond later
+│   │   └── BrokenChain, ForeignStorage, StorageOutdated
 │   ├── BadJudge         a judge, or a way of running it, that cannot be set up
 │   ├── BadCases         cases that cannot be read
 │   ├── SetupChanged     texts, cases or judge settings that differ from those of earlier votes
@@ -38,7 +39,9 @@ from typing import Any
 
 
 class ShortlistError(Exception):
-    """Root of all errors raised on purpose."""
+    """Root of all errors raised on purpose. `exit_code` is how a command ends that raises it."""
+
+    exit_code = 2
 
 
 class BadInput(ShortlistError):
@@ -248,13 +251,20 @@ class BadStorage(BadInput):
     """A storage that cannot be used."""
 
 
+class StorageUnavailable(BadStorage):
+    """A storage that does not respond now. What it has stored is safe, and the same work can be tried again."""
+
+    exit_code = 4
+
+
 class BrokenChain(BadStorage):
     """The events of a study are not the ones that were written."""
 
     def __init__(self, study: str, number: int) -> None:
         super().__init__(
             f"the record of study {study!r} was changed: event {number:,} is missing, or does not follow the event "
-            "before it. Restore a backup; nothing after this point can be trusted"
+            "before it. Restore a backup; nothing after this point can be trusted. To see what can be saved, run: "
+            "shortlist storage check URL"
         )
 
 
@@ -285,6 +295,7 @@ class StorageOutdated(BadStorage):
 class JudgeFailed(ShortlistError):
     """A judge failed permanently. `study` has every answer so far, `run` has the costs."""
 
+    exit_code = 4
     study: Any = None
     run: Any = None
 
@@ -292,6 +303,8 @@ class JudgeFailed(ShortlistError):
 class JudgeUnavailable(ShortlistError):
     """A judge that may answer later: busy, down, crashed. It is called again after `retry_after` seconds, or after
     a default delay."""
+
+    exit_code = 4
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)

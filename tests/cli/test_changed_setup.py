@@ -155,7 +155,7 @@ def test_what_gave_no_answer_may_still_change(folder):
     from tests.judges.server import fail
 
     folder.endpoint.script = [fail(404)] * 8
-    assert "404" in folder.shortlist(*folder.options(model="tyni"), code=2).err
+    assert "404" in folder.shortlist(*folder.options(model="tyni"), code=4).err
     folder.endpoint.script.clear()
     folder.write_items({**TEXTS, "cherry": "a new answer"})
     assert folder.run()["votes"] == 60

@@ -225,15 +225,27 @@ def test_a_judge_that_fails_leaves_all_that_it_said(folder, shortlist):
         "sys.exit(1) if len(count.read_text()) > 5 else print(json.dumps({'winner': 'first'}))\n"
     )
     tired = ["--judge", f"{sys.executable} tired.py", "--workers", 1, "--retries", 0]
-    said = shortlist("run", "fruit.txt", "-k", 2, "--delta", 1e-9, *tired, code=2).err
+    said = shortlist("run", "fruit.txt", "-k", 2, "--delta", 1e-9, *tired, code=4).err
     assert "ended with status 1" in said
-    assert "5 votes saved; run the same command again to resume" in said
+    assert said.endswith(f"5 votes saved. To resume, run: {shlex.join(['shortlist', *sys.argv[1:]])}\n")
     assert stored().verdict.votes == 5
 
 
 def test_questions_that_are_pending_with_another_judge_are_named(folder, shortlist):
     shortlist("create", "fruit.txt", "--name", "fruit", "-k", 2)
     shortlist("ask", "fruit", "--judge", "ann")
-    said = shortlist("run", "fruit.txt", "-k", 2, *program(), "--max-calls", 1).err
+    said = shortlist("run", "fruit.txt", "-k", 2, *program(), "--max-calls", 1, code=3).err
     assert "pending with ann" in said
     assert "shortlist tell fruit NUMBER skip" in said
+
+
+def test_exit_codes(folder, shortlist):
+    """As docs/guides/storage.md lists them; 130 is tested where Ctrl-C is."""
+    shortlist("run", "fruit.txt", "-k", 2, *program(), code=0)
+    assert stored().verdict.reason == "certified"
+    shortlist("run", "fruit.txt", "-k", 2, *program(), "--name", "short", "--max-votes", 3, code=3)
+    shortlist("run", "fruit.txt", "-k", 2, *program(), "--name", "stopped", "--max-calls", 3, code=3)
+    shortlist("run", "fruit.txt", "-k", 9, *program(), code=2)
+    shortlist("run", "fruit.txt", "-k", 2, *program(), "--storage", "postgresql://u@127.0.0.1:1/d", code=4)
+    shortlist("status", "fruit", "--storage", "postgresql://u@127.0.0.1:1/d", code=4)
+    shortlist("status", "short", code=0)

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -59,9 +58,9 @@ def test_a_run_on_another_machine_is_given_up_after_a_while():
     away = f"elsewhere {os.getpid()} 1 0"
     question = study.ask(judge="judge", run=away)
     with RunLease(study) as lease:
-        study.storage.beat(study.name, away, time.time() - EXPIRES_AFTER / 2)
+        study.storage.beat(study.name, away, EXPIRES_AFTER)
         assert lease.take_over("judge") == []
-        study.storage.beat(study.name, away, time.time() - 2 * EXPIRES_AFTER)
+        study.storage.beat(study.name, away, -1.0)  # it was not renewed in time
         assert lease.take_over("judge") == [question]
 
 
@@ -74,7 +73,7 @@ def test_a_run_that_begins_during_the_look_keeps_its_questions(url, monkeypatch)
 
         def slow_look(name):
             seen = look(name)
-            two.storage.beat(name, late.id, time.time())  # `late` begins now, and asks
+            two.storage.beat(name, late.id, EXPIRES_AFTER)  # `late` begins now, and asks
             two.ask(judge="judge", run=late.id)
             return seen
 
@@ -87,7 +86,7 @@ def test_a_run_takes_over_from_one_that_ends_meanwhile(monkeypatch):
     study = new_study(max_votes=30, delta=1e-9)
     away = "elsewhere 1 1 0"
     study.ask(3, judge="judge", run=away)
-    study.storage.beat(study.name, away, time.time())
+    study.storage.beat(study.name, away, EXPIRES_AFTER)
     asked = []
 
     def judge(first, second):

@@ -1,15 +1,19 @@
 """Faults of a storage, made to happen for real: damaged snapshots, locks of others, deleted and foreign files."""
 
+import os
 import threading
+import time
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, insert, inspect, text
+from sqlalchemy import create_engine, insert, inspect, literal, text
+from sqlalchemy.exc import IntegrityError
 
 from shortlist import create_study, load_study
 from shortlist.errors import BadStorage, BrokenChain, ForeignStorage
+from shortlist.judges.run_lease import EXPIRES_AFTER, RunLease
 from shortlist.study import schema, sync
-from shortlist.study.schema import events
+from shortlist.study.schema import events, tables
 from shortlist.study.snapshot import decode
 from shortlist.study.sql import Database, close_databases, open_database
 
@@ -102,6 +106,15 @@ def test_a_deleted_file_is_noticed_at_the_next_write(sqlite_url, tmp_path):
     assert study.tell(question, 1.0).votes == 31
 
 
+def test_a_relative_name_of_a_file_is_of_the_folder_it_was_opened_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = played("sqlite:///studies.db", 3)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert played("sqlite:///studies.db", 5).verdict.votes == 5
+    assert study.tell(study.ask(), 1.0).votes == 4
+
+
 def test_a_database_of_another_program_is_left_alone(url):
     engine = engine_of(url)
     with engine.begin() as connection:
@@ -162,6 +175,137 @@ def test_waiting_for_a_lock_ends(url, monkeypatch):
         other.rollback()
     engine.dispose()
     assert study.ask().id == 3
+
+
+def test_the_clock_of_the_database_decides(postgres_url, monkeypatch):
+    """One machine's clock is 2 hours ahead, the other's is right: no lease ends early, or late."""
+    real = time.time
+    study = played(postgres_url, 3)
+    monkeypatch.setattr(time, "time", lambda: real() + 7200)
+    ahead = study.ask(judge="ann", lease=3600)
+    monkeypatch.setattr(time, "time", real)
+    other = load_study("s", postgres_url)
+    right = other.ask(judge="bob", lease=3600)
+    monkeypatch.setattr(time, "time", lambda: real() + 7200)
+    study.close_due()
+    assert [question.id for question in study.pending] == [ahead.id, right.id]
+    over = study.ask(judge="cem", lease=-1.0)
+    monkeypatch.setattr(time, "time", lambda: real() - 7200)
+    other.close_due()
+    assert over.id not in [question.id for question in other.pending]
+    assert all(abs(entry.at - real()) < 600 for entry in other.entries)
+
+
+def test_a_run_is_not_robbed_by_a_machine_whose_clock_is_ahead(postgres_url, monkeypatch):
+    real, study, away = time.time, played(postgres_url, 3), "elsewhere 1 1 0"
+    study.storage.beat("s", away, EXPIRES_AFTER)
+    question = study.ask(judge="ann", run=away)
+    monkeypatch.setattr(time, "time", lambda: real() + 7200)
+    with RunLease(study) as lease:
+        assert lease.take_over("ann") == []
+        study.storage.beat("s", away, -1.0)
+        assert lease.take_over("ann") == [question]
+
+
+def test_without_the_clock_of_the_database_a_live_run_is_robbed(postgres_url, monkeypatch):
+    """The same, with the safeguard off."""
+    monkeypatch.setattr(Database, "_time", property(lambda self: literal(time.time())))
+    real, study, away = time.time, played(postgres_url, 3), "elsewhere 1 1 0"
+    study.storage.beat("s", away, EXPIRES_AFTER)
+    question = study.ask(judge="ann", run=away)
+    monkeypatch.setattr(time, "time", lambda: real() + 7200)
+    with RunLease(study) as lease:
+        assert lease.take_over("ann") == [question]
+
+
+def test_limits_and_the_name_of_a_connection(postgres_url):
+    with open_database(postgres_url).reading() as connection:
+        shown = [connection.scalar(text(f"SHOW {name}")) for name in ("lock_timeout", "statement_timeout")]
+        assert shown == ["2s", "1min"]
+        assert str(os.getpid()) in connection.scalar(text("SHOW application_name"))
+    other = postgres_url + "&application_name=mine&connect_timeout=3"  # the URL's own settings are kept
+    with open_database(other).reading() as connection:
+        assert connection.scalar(text("SHOW application_name")) == "mine"
+
+
+def test_a_long_study_says_how_far_it_is_read(url, monkeypatch, caplog):
+    monkeypatch.setattr(sync, "SNAPSHOT", 10**9)
+    study = played(url)
+    monkeypatch.setattr(sync, "BLOCK", 25)
+    monkeypatch.setattr(sync, "NOTICE", -1.0)
+    monkeypatch.setattr(sync, "PERIOD", -1.0)
+    again = load_study("s", url)
+    assert (again.head, again.examine()) == (study.head, study.examine())
+    assert [record.message for record in caplog.records] == [
+        f"study 's': read {number} of 60 events" for number in (25, 50, 60)
+    ]
+
+
+def test_damaged_settings_are_named(url):
+    played(url, 3)
+    change(url, "UPDATE studies SET spec = substr(spec, 1, 40)")
+    with pytest.raises(BadStorage, match="settings of study 's' are damaged"):
+        load_study("s", url)
+
+
+VALUES = (None, "", b"\xff\xfe", "5", "[]", "{}", '{"a":1}', "null", -1, 0, 3.5, 1e308, "nan", "x" * 50, '"s"', 2**62)
+
+
+def any_value(old, rng):
+    """Something else: one byte of it changed, or something of another kind."""
+    if rng.random() < 0.5 or not isinstance(old, str | bytes) or not old:
+        return VALUES[int(rng.integers(len(VALUES)))]
+    bad = bytearray(old.encode() if isinstance(old, str) else old)
+    bad[int(rng.integers(len(bad)))] = int(rng.integers(256))
+    return bytes(bad).decode("latin1") if isinstance(old, str) else bytes(bad)
+
+
+def replace_anything(url, table, columns, times, seed):
+    """Change one field of one row, load the study, put the row back."""
+    study, rng = load_study("s", url), np.random.default_rng(seed)
+    found, database = (study.examine(), study.utilities), study.storage
+    with engine_of(url).connect() as connection:
+        key = "number" if table == "events" else "rowid"
+        rows = connection.execute(text(f"SELECT rowid AS row, * FROM {table}")).mappings().all()
+        for _ in range(times):
+            row, column = rows[int(rng.integers(len(rows)))], columns[int(rng.integers(len(columns)))]
+            value = any_value(row[column], rng)
+            try:
+                connection.execute(text(f"UPDATE {table} SET {column} = :value WHERE {key} = :key"),
+                                   {"value": value, "key": row["number" if key == "number" else "row"]})  # fmt: skip
+            except IntegrityError:  # the database refuses it
+                connection.rollback()
+                continue
+            connection.commit()
+            try:
+                again = load_study("s", database)
+                last = table == "events" and row["number"] == len(rows) - 1  # the end of a chain is seen by its head
+                assert last or (again.examine(), again.utilities) == found, (column, value)
+            except BadStorage:
+                assert table != "snapshots"  # the events are enough
+            connection.execute(text(f"DELETE FROM {table}"))
+            whole = [{name: value for name, value in row.items() if name != "row"} for row in rows]
+            connection.execute(insert(tables.tables[table]), whole)
+            connection.commit()
+
+
+FIELDS = {"events": ("number", "kind", "body", "at", "previous"), "snapshots": ("number", "head", "data")}
+
+
+@pytest.mark.parametrize("table", FIELDS)
+def test_anything_in_a_table_is_read_rightly_or_refused(sqlite_url, table, monkeypatch):
+    """SQLite takes any value for any column."""
+    monkeypatch.setattr(sync, "SNAPSHOT", 10 if table == "snapshots" else 10**9)
+    played(sqlite_url, 20)
+    replace_anything(sqlite_url, table, FIELDS[table], 100, 1)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("table", FIELDS)
+def test_anything_in_a_table_is_read_rightly_or_refused_1500_times(sqlite_url, table, monkeypatch):
+    monkeypatch.setattr(sync, "SNAPSHOT", 10 if table == "snapshots" else 10**9)
+    played(sqlite_url, 20)
+    replace_anything(sqlite_url, table, FIELDS[table], 1500, 2)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -12,6 +12,7 @@ from shortlist import create_study, load_study
 from shortlist.errors import BadStorage, StudyExists, UnknownStudy
 from shortlist.study.maintenance import back_up, check_study, copy_study, delete_study, rename_study, restore
 from shortlist.study.sql import close_databases, open_database
+from tests.patience import wait_until
 
 
 def played(url, votes=30, name="s"):
@@ -85,6 +86,35 @@ def test_names_change_and_studies_go(url):
     with pytest.raises(UnknownStudy):
         load_study("t", url)
     assert played(url, 3, "t").verdict.votes == 3
+
+
+@pytest.mark.parametrize("action", ["copy", "repair", "backup"])
+def test_a_command_that_is_killed_leaves_the_original_as_it_was(sqlite_url, tmp_path, action):
+    """Killed as soon as its target appears on the disk. The same command then works, or says what is there."""
+    played(sqlite_url, 300)
+    close_databases()
+    if action == "repair":
+        engine = create_engine(sqlite_url)
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE events SET kind = 'x' WHERE number = 599"))
+        engine.dispose()
+    before = check_study(open_database(sqlite_url), "s")
+    target = tmp_path / ("copy.db.part" if action == "backup" else "copy.db")
+    words = {
+        "copy": [sqlite_url, f"sqlite:///{target}", "s"],
+        "repair": [sqlite_url, f"sqlite:///{target}", "s"],
+        "backup": [str(tmp_path / "copy.db"), "--storage", sqlite_url],
+    }[action]
+    command = [sys.executable, "-m", "shortlist", "storage", action, *words]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: target.exists() or process.poll() is not None, 0.0001)
+        process.kill()
+    assert check_study(open_database(sqlite_url), "s") == before
+    close_databases()
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0 or "already exists" in again.stderr or "exists; choose" in again.stderr, again.stderr
+    found = check_study(open_database(f"sqlite:///{tmp_path / 'copy.db'}", create=False), "s")
+    assert (found.events, found.problem) == (before.good, "")
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.02, 0.1, 0.3])

@@ -24,8 +24,7 @@ ITEMS = ["a", "b", "c", "d"]
 def clock(monkeypatch):
     """The time that a study sees; add to its only entry to let it pass."""
     now = [1e9]
-    for module in ("study", "sync"):
-        monkeypatch.setattr(f"shortlist.study.{module}.time.time", lambda: now[0])
+    monkeypatch.setattr("shortlist.study.storage.time.time", lambda: now[0])
     return now
 
 

@@ -263,7 +263,7 @@ def test_a_lease_that_runs_out_can_end_a_study(monkeypatch):
         twin.skip(lost)
     assert not study.verdict.done
     later = time.time() + 3600
-    monkeypatch.setattr("shortlist.study.study.time.time", lambda: later)
+    monkeypatch.setattr("shortlist.study.storage.time.time", lambda: later)
     with pytest.raises(StudyDone):
         study.ask()
     assert study.verdict == twin.verdict
@@ -458,13 +458,18 @@ def test_the_first_answer_stays(storage):
 def test_runs_show_that_they_are_at_work(storage):
     storage.create("a", "{}")
     storage.create("b", "{}")
-    storage.beat("a", "one", 10.0)
-    storage.beat("a", "two", 20.0)
-    storage.beat("a", "one", 30.0)
-    assert storage.beats("a") == {"one": 30.0, "two": 20.0}
+    storage.beat("a", "one", 1e6)
+    storage.beat("a", "two", 2e6)
+    storage.beat("a", "one", 3e6)
+    left = storage.beats("a")
+    assert list(left) == ["one", "two"]
+    assert 2e6 < left["one"] <= 3e6
+    assert 1e6 < left["two"] <= 2e6
+    storage.beat("a", "two", -5.0)
+    assert storage.beats("a")["two"] <= -5.0
     storage.leave("a", "one")
     storage.leave("a", "nobody")
-    assert storage.beats("a") == {"two": 20.0}
+    assert list(storage.beats("a")) == ["two"]
     assert storage.beats("b") == {}
 
 

@@ -202,5 +202,5 @@ def test_certify_says_so(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["shortlist", "certify", str(path), "-k", "1"])
         with pytest.raises(SystemExit) as ended:
             main()
-        assert not ended.value.code
+        assert ended.value.code == 3
         assert ("look sorted by winner" in capsys.readouterr().out) is said

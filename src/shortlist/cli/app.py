@@ -107,11 +107,11 @@ def shortlist(
 
 
 def main() -> None:
-    """Run the command. Wrong input ends with exit code 2 and one line on standard error."""
+    """Run the command. What goes wrong is one line on standard error, and the exit code says which kind it is."""
     try:
         code = app(prog_name="shortlist", standalone_mode=False)
     except ShortlistError as error:
-        _fail(str(error), 2)
+        _fail(str(error), error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except BrokenPipeError:

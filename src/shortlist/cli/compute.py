@@ -24,6 +24,7 @@ from shortlist.cli.options import (
     VOTES,
     K,
     console,
+    exit_with,
     load_single_votes,
     load_votes,
     print_items,
@@ -99,11 +100,13 @@ def certify(
 
     Prints the best answer so far, its error bound, which items are proved to be in or out, and which pairs to compare
     next. Of a proof (`shortlist export --proof`) it prints the verdict of its study, if it can be checked and replayed.
+    Exit code 3 if the answer is not proved.
     """
     if is_proof(votes):
         with working("Checking the proof"):
             proved = certify_proof(votes)
-        return print_json(proved.to_dict()) if as_json else print_verdict(proved)
+        print_json(proved.to_dict()) if as_json else print_verdict(proved)
+        return exit_with(proved)
     if k is None:
         raise BadProblem("how many items are to be found? Give -k")
     kind = make_family(family, sigma)
@@ -120,11 +123,13 @@ def certify(
         own = {"k": k, "delta": delta, "utilities": ratings, "chances": chances, "ask_next": pairs}
         taken = report_units(table)
         own |= {"rows_left_out": len(table.left_out), "units": {**taken._asdict(), "claim": taken.claim}}
-        return print_json({**verdict.to_dict(), **own})
-    print_verdict(verdict)
-    _print_units(table)
-    print_items(verdict, ratings, _votes_by_item(table), chances)
-    _print_next(pairs)
+        print_json({**verdict.to_dict(), **own})
+    else:
+        print_verdict(verdict)
+        _print_units(table)
+        print_items(verdict, ratings, _votes_by_item(table), chances)
+        _print_next(pairs)
+    exit_with(verdict)
 
 
 def _print_units(table: VoteTable) -> None:

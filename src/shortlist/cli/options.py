@@ -225,6 +225,12 @@ def print_items(
     say("rating: 0 is the average item. chance: estimated probability of being in the top, not a proof.", style="dim")
 
 
+def exit_with(verdict: Verdict[str]) -> None:
+    """End with the exit code of a search: 0 if the answer is proved, 3 if not."""
+    if verdict.reason != "certified":
+        raise typer.Exit(3)
+
+
 def count_of(number: int, word: str) -> str:
     """`1 vote`, `2 votes`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

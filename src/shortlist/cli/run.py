@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -57,13 +56,14 @@ from shortlist.cli.options import (
     K,
     console,
     count_of,
+    exit_with,
     print_json,
     say,
 )
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import make_family
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadCases, BadJudge, JudgeFailed, StudyDiffers
+from shortlist.errors import BadCases, BadJudge, JudgeFailed, StorageUnavailable, StudyDiffers
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import listed_cases, run_study
 from shortlist.judges.run_log import StudyRun
@@ -97,6 +97,12 @@ MAX_CALLS = typer.Option(
 WORKERS = typer.Option(8, min=1, help="Number of questions that are asked at the same time.", rich_help_panel=CALLS)
 RETRIES = typer.Option(3, min=0, help="How often a failed call is tried again.", rich_help_panel=CALLS)
 TIME_LIMIT = typer.Option(300.0, help="Seconds until a call is given up.", rich_help_panel=CALLS)
+STORAGE_PATIENCE = typer.Option(
+    60.0,
+    min=0.0,
+    help="Seconds to wait for a storage that does not respond. Paid answers are kept meanwhile.",
+    rich_help_panel=CALLS,
+)
 SEED = typer.Option(0, help="Random seed: which item is shown first, which case is drawn.", rich_help_panel=ADVANCED)
 
 
@@ -127,6 +133,7 @@ def run(
     workers: int = WORKERS,
     retries: int = RETRIES,
     time_limit: float = TIME_LIMIT,
+    storage_patience: float = STORAGE_PATIENCE,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
     family: str = FAMILY,
@@ -138,7 +145,8 @@ def run(
 ) -> None:
     """Find the best k items with a program, a language model or recorded votes as judge.
 
-    Progress is saved after every vote. Run the same command again to resume.
+    Progress is saved after every vote. Run the same command again to resume. Exit codes: 0 proved, 3 ended without a
+    proof, 2 wrong input, 4 the judge or the storage failed and the run can be resumed, 130 interrupted.
     """
     listed, known = read_items(items), None if cases is None else read_cases(cases)
     options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, unit, judge_name)
@@ -171,16 +179,17 @@ def run(
         try:
             found = run_study(
                 study, chosen, workers=workers, cases=known, contents=listed.contents, position=order.value,
-                retries=retries, time_limit=time_limit, max_calls=max_calls, as_new_judge=as_new_judge,
-                progress=display.show, warn=display.warn,
+                retries=retries, time_limit=time_limit, max_calls=max_calls, storage_patience=storage_patience,
+                as_new_judge=as_new_judge, progress=display.show, warn=display.warn,
             )  # fmt: skip
-        except JudgeFailed as failure:
-            saved = f"{count_of(study.verdict.votes, 'vote')} saved; run the same command again to resume"
-            raise JudgeFailed(f"{failure}; {saved}") from None
+        except (JudgeFailed, StorageUnavailable) as failure:
+            raise type(failure)(f"{failure}; {_saved(study)}. To resume, run: {_command(storage)}") from None
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
-            _leave(study)
+            print(f"stopped; {_saved(study)}. To resume:\n  {_command(storage)}", file=sys.stderr)
+            sys.exit(130)
     _show(study, found, as_json)
+    exit_with(study.verdict)
 
 
 def _with_higher_budget(other: StudyDiffers, storage: str, max_votes: int | None) -> Study:
@@ -207,10 +216,13 @@ def _warn_of_others(study: Study, judge: str, display: "RunDisplay") -> None:
         )
 
 
-def _leave(study: Study) -> NoReturn:
-    print(f"stopped; {count_of(study.verdict.votes, 'vote')} saved. To resume:", file=sys.stderr)
-    print(f"  {shlex.join(['shortlist', *sys.argv[1:]])}", file=sys.stderr)
-    sys.exit(130)
+def _saved(study: Study) -> str:
+    return f"{count_of(study.verdict.votes, 'vote')} saved"
+
+
+def _command(storage: str) -> str:
+    """This command again. A password is not printed."""
+    return shlex.join(["shortlist", *(word.replace(storage, shown(storage)) for word in sys.argv[1:])])
 
 
 def _show(study: Study, found: StudyRun, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Judge calls: retries, time limits, and the thread that makes the calls.
+"""Judge calls: retries, time limits, and the thread that makes the calls; and retries of work on the storage.
 
 The calls run on an event loop in a thread of its own. The caller's thread picks up the results and is the only one that
 touches the study. So it does not matter whether the caller has an event loop of its own, and Ctrl-C reaches the caller
@@ -11,22 +11,24 @@ import logging
 import random
 import signal
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from shortlist.core.problem import real, whole
-from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, ShortlistError
+from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, ShortlistError, StorageUnavailable
 from shortlist.judges.base import Ask, Call, Judge, Reply, Skip, Tokens
 from shortlist.judges.cases import TextFunction
-from shortlist.judges.run_log import Costs
+from shortlist.judges.run_log import Costs, Warn
 
 CLOSE_LIMIT = 2.0  # seconds that cancelled calls have to end
 
 log = logging.getLogger("shortlist")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class Backoff:
         return usual if wanted is None else max(usual, wanted + random.uniform(0.0, self.first))
 
 
+STORAGE_BACKOFF = Backoff(first=0.2, most=5.0)
+
+
 @dataclass(frozen=True)
 class RetryPolicy:
     """How often a call is tried, and how long one try may take."""
@@ -61,6 +66,47 @@ class RetryPolicy:
         whole("retries", self.retries, 0)
         if self.time_limit is not None and real("time_limit", self.time_limit) <= 0:
             raise BadJudge(f"time_limit is {self.time_limit}; give seconds, or None for no limit")
+
+
+class StoragePatience:
+    """`patience(work)` works on the storage, and tries again while it does not respond, for up to `seconds`.
+
+    After that, or if `wait` raises, nothing more is tried: what is left to store goes to a file (pending.py).
+    """
+
+    def __init__(self, seconds: float, warn: Warn) -> None:
+        if real("storage_patience", seconds) < 0:
+            raise BadJudge(f"storage_patience is {seconds}; give a number of seconds")
+        self.seconds, self._warn = seconds, warn
+        self.wait: Callable[[float], None] = time.sleep
+        self.outages = 0
+        self._over: StorageUnavailable | None = None
+
+    def __call__(self, work: Callable[[], Done]) -> Done:
+        began, retry = time.monotonic(), 0
+        while True:
+            if self._over is not None:
+                raise self._over
+            try:
+                done = work()
+            except StorageUnavailable as reason:
+                self._wait(reason, began, retry)
+                retry += 1
+            else:
+                if retry:
+                    self.outages += 1
+                    self._warn(f"the storage responds again after {time.monotonic() - began:.0f} s")
+                return done
+
+    def _wait(self, reason: StorageUnavailable, began: float, retry: int) -> None:
+        self._over = reason
+        left = began + self.seconds - time.monotonic()
+        if left <= 0:
+            raise reason
+        if not retry:
+            self._warn(f"{reason}. Trying again for {left:.0f} s; nothing new is asked meanwhile")
+        self.wait(min(STORAGE_BACKOFF.delay(retry), left))
+        self._over = None
 
 
 class Arrival(NamedTuple):
@@ -79,7 +125,7 @@ class DeferredInterrupt:
     """
 
     def __init__(self) -> None:
-        self._noted = self._replaced = False
+        self.noted = self._replaced = False
         self.on_signal: Callable[[], None] | None = None
 
     def __enter__(self) -> "DeferredInterrupt":
@@ -97,12 +143,12 @@ class DeferredInterrupt:
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self._noted:
+        if self.noted:
             raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._noted = True
+        self.noted = True
         if self.on_signal is not None:
             self.on_signal()
 

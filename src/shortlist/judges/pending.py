@@ -7,16 +7,25 @@ case. Each question draws its case at random, so a cached answer to the drawn ca
 Without cases it would be the same vote again, so the answer is kept only for its own question.
 """
 
+import json
+import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from glob import escape
+from pathlib import Path
 from typing import Any, Protocol
 
 from shortlist.core.outcomes import flipped, outcome_of
-from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, UnknownItem
+from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, LateAnswer, UnknownItem
 from shortlist.judges.base import Call, Case, Skip
+from shortlist.judges.calls import StoragePatience
 from shortlist.judges.cases import case_of, text_of
-from shortlist.judges.run_log import RunLog
+from shortlist.judges.run_lease import is_working
+from shortlist.judges.run_log import RunLog, Warn
 from shortlist.judges.setup import RunSetup
+from shortlist.study.events import Head
 from shortlist.study.questions import Question
 from shortlist.study.storage import AnswerKey
 from shortlist.study.study import Study
@@ -67,6 +76,87 @@ class StudyCache:
         return self._read[key]
 
 
+class UnsavedAnswers:
+    """Answers that were paid for and are not votes yet. While the storage does not respond they are also in a file in
+    the current folder, and the next run stores them (`take_in`)."""
+
+    def __init__(self, study: Study, run: str) -> None:
+        self._study, self._run = study, run
+        self._lines: dict[AnswerKey, dict[str, Any]] = {}
+        _, pid, _, number = run.split(" ")
+        self.file = Path(f"{study.name}.unsaved-{pid}-{number}.jsonl")
+        self._is_written = False
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def add(self, key: AnswerKey, question: int, outcome: float, cached: bool) -> None:
+        """An answer has arrived. `cached`: it belongs into the answer cache; else it is the vote."""
+        line = {"question": question, "outcome": outcome, "cached": cached, "key": key._asdict()}
+        self._lines[key] = line
+
+    def drop(self, question: int) -> None:
+        """The question has its vote."""
+        self._lines = {key: line for key, line in self._lines.items() if line["question"] != question}
+        if self._is_written:
+            self.write()
+
+    def write(self) -> None:
+        """Write all answers to the file; without answers there is no file."""
+        if not self._lines:
+            self.file.unlink(missing_ok=True)
+            self._is_written = False
+            return
+        place = {"storage": _url(self._study), "study": self._study.name, "head": self._study.head, "run": self._run}
+        part = self.file.with_suffix(".part")
+        with part.open("w") as file:
+            file.writelines(json.dumps({**place, **line}) + "\n" for line in self._lines.values())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.file)
+        self._is_written = True
+
+
+def take_in(study: Study, cache: AnswerCache, warn: Warn) -> None:
+    """Store the answers that earlier runs could not store, and delete their files."""
+    for file in sorted(Path().glob(f"{escape(study.name)}.unsaved-*.jsonl")):
+        try:
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            if any(is_working(line["run"], study.storage.beats(study.name)) for line in lines):
+                continue
+            if not all(_is_about(line, study) for line in lines):
+                warn(f"{file} has answers for another study or storage, so it is left as it is")
+                continue
+            for line in lines:
+                _store(line, study, cache)
+        except (OSError, ValueError, LookupError, TypeError) as reason:
+            warn(f"{file} cannot be read, so it is left as it is: {reason!r}")
+            continue
+        file.unlink(missing_ok=True)
+        warn(f"{len(lines):,} paid answer{'s' * (len(lines) != 1)} of an interrupted run stored, from {file}")
+
+
+def _is_about(line: Mapping[str, Any], study: Study) -> bool:
+    place = line["storage"], line["study"]
+    return place == (_url(study), study.name) and study.had(Head(*line["head"]))
+
+
+def _store(line: Mapping[str, Any], study: Study, cache: AnswerCache) -> None:
+    key = AnswerKey(**line["key"])
+    if line["cached"]:
+        cache.add(key, study.storage.keep_answer(study.name, key, line["outcome"]))  # the caller's may be in memory
+        return
+    question = study.question(line["question"])
+    if (question.first, question.second) != (key.first, key.second):
+        raise ValueError(f"question {question.id} has other items")
+    with suppress(AlreadyAnswered, LateAnswer):
+        study.tell(question, line["outcome"])
+
+
+def _url(study: Study) -> str:
+    return str(getattr(study.storage, "url", ""))
+
+
 @dataclass
 class PendingQuestion:
     """A question without a vote, and its outcomes so far: one per order, as seen from its first item."""
@@ -90,8 +180,11 @@ class PendingQuestion:
 class PendingCalls:
     """`orders` is 1, or 2 to ask every question in both orders and tell the mean."""
 
-    def __init__(self, study: Study, setup: RunSetup, orders: int, cache: AnswerCache, log: RunLog) -> None:
-        self._study, self._setup, self._orders = study, setup, orders
+    def __init__(
+        self, study: Study, setup: RunSetup, orders: int, cache: AnswerCache, log: RunLog, unsaved: UnsavedAnswers,
+        patience: StoragePatience,
+    ) -> None:  # fmt: skip
+        self._study, self._setup, self._orders, self._unsaved, self._patience = study, setup, orders, unsaved, patience
         self._cache, self._log, self._family = cache, log, study.problem.family
         # A single answer without a case is told at once; the first of two orders has to wait for the second.
         self._uses_cache = setup.cases is not None or orders > 1
@@ -129,8 +222,9 @@ class PendingCalls:
             message = f"the judge answered {answer!r} on {call}: {reason}"
             self.skip(call, message)
             raise JudgeFailed(message) from None
-        if self._uses_cache:  # before anything else can fail
-            outcome = self._cache.add(key, outcome)
+        self._unsaved.add(key, call.id, outcome, self._uses_cache)  # before anything else can fail
+        if self._uses_cache:
+            outcome = self._patience(partial(self._cache.add, key, outcome))
         self._log.count(call, outcome, self._family.tie)
         waiting = self._waiting.pop(key)
         self._log.costs.saved += len(waiting) - 1
@@ -139,7 +233,16 @@ class PendingCalls:
         calls: list[Call] = []
         for pending in waiting:
             calls += self._advance(pending)
+        if call.id not in self.questions:
+            self._unsaved.drop(call.id)
         return calls
+
+    def note(self, call: Call, answer: Any) -> None:
+        """Keep an answer that cannot be stored now."""
+        with suppress(BadOutcome, UnknownItem):
+            if not isinstance(answer, Skip):
+                outcome = outcome_of(answer, call.first, call.second, self._family)
+                self._unsaved.add(self._setup.key(call), call.id, outcome, self._uses_cache)
 
     def skip(self, call: Call, reason: str) -> None:
         """Skip the questions that wait for this call."""
@@ -159,7 +262,7 @@ class PendingCalls:
         while len(pending.outcomes) < self._orders:
             call = pending.next_call()
             key = self._setup.key(call)
-            known = self._cache.find(key) if self._uses_cache else None
+            known = self._patience(partial(self._cache.find, key)) if self._uses_cache else None
             if known is None:
                 waiting = self._waiting.setdefault(key, [])
                 waiting.append(pending)
@@ -183,7 +286,7 @@ class PendingCalls:
             self._log.stats = self._log.stats.after_both(one, other, self._family.tie)
         self.skips_in_a_row = 0
         with suppress(AlreadyAnswered):  # closed by somebody else: the judge was voided, or the question expired
-            self._study.tell(pending.question, sum(pending.outcomes) / self._orders)
+            self._patience(partial(self._study.tell, pending.question, sum(pending.outcomes) / self._orders))
         del self.questions[pending.question.id]
         self._log.show_progress()
 
@@ -192,6 +295,6 @@ class PendingCalls:
         self._log.skipped[pending.question.id] = reason
         self.skips_in_a_row += 1
         with suppress(AlreadyAnswered):
-            self._study.skip(pending.question)
+            self._patience(partial(self._study.skip, pending.question))
         del self.questions[pending.question.id]
         self._log.show_progress()

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any, Literal, get_args
@@ -19,19 +19,22 @@ from typing import Any, Literal, get_args
 from shortlist.core.problem import whole
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import (
+    AlreadyAnswered,
     BadCases,
     BadJudge,
+    BadStorage,
     CasesUsedUp,
     JudgeFailed,
     NeedsJudges,
     NothingToAsk,
     SetupChanged,
+    StorageUnavailable,
     StudyDone,
 )
-from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
-from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
+from shortlist.judges.base import Call, CallableJudge, Case, Judge, Reply, as_judge, start_thread
+from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy, StoragePatience
 from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
-from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache
+from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache, UnsavedAnswers, take_in
 from shortlist.judges.replay import RecordedJudge
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
@@ -61,6 +64,7 @@ def run_study(
     backoff: Backoff = Backoff(),
     resume: bool = True,
     max_calls: int | None = None,
+    storage_patience: float = 60.0,
     as_new_judge: bool = False,
     progress: Progress | None = None,
     warn: Warn | None = None,
@@ -81,6 +85,7 @@ def run_study(
         skipped.
     resume: first answer the questions that an earlier run with this judge left pending, unless it is still running.
     max_calls: ask no new questions after this many calls; pending questions may need some more.
+    storage_patience: try to reach a storage that does not respond for so many seconds. Nothing new is asked meanwhile.
     as_new_judge: if the judge has other settings than before, let it go on under another name. Its earlier votes stay
         votes of the earlier judge.
     progress: called with the run so far after every vote and skip.
@@ -88,7 +93,9 @@ def run_study(
     stop: set this event from another thread to end the run early, as Ctrl-C does.
 
     Raises SetupChanged, before anything is asked, if texts, cases or the judge's settings are not those that earlier
-    votes were given on. Raises JudgeFailed if the judge fails. The study keeps every answer until then.
+    votes were given on. Raises JudgeFailed if the judge fails. The study keeps every answer until then. Raises
+    StorageUnavailable if the storage stays away; answers that were paid for are then in a file in the current folder,
+    NAME.unsaved-*.jsonl, and the next run of the study stores them.
     """
     if position not in get_args(Position):
         raise BadJudge(f"position is {position!r}; choose one of {', '.join(get_args(Position))}")
@@ -114,13 +121,16 @@ def run_study(
     if listed is not None and len(listed) < FEW_CASES and not once:
         log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
     kept = StudyCache(study) if cache is None else cache
-    pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log)
+    patience = StoragePatience(storage_patience, log.warn)
     texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
-    with DeferredInterrupt() as interrupt, RunLease(study) as lease:
+    with DeferredInterrupt() as interrupt, RunLease(study, storage_patience) as lease:
+        take_in(study, kept, log.warn)
         left = deque(lease.take_over(setup.judge) if resume else ())
+        unsaved = UnsavedAnswers(study, lease.id)
+        pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, patience)
         with CallPool(judge, policy, texts, log.costs) as pool:
             interrupt.on_signal = pool.wake
-            parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, log
+            parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, unsaved, patience, log
             _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
     return log.so_far()
 
@@ -191,14 +201,29 @@ class _Run:
     lease: RunLease
     pool: CallPool
     pending: PendingCalls
+    unsaved: UnsavedAnswers
+    patience: StoragePatience
     log: RunLog
     workers: int
     max_calls: int | None
     resume: bool
     stop: threading.Event
     left: deque[Question]  # by earlier runs
+    held: deque[Arrival] = field(default_factory=deque)  # arrived while the storage did not respond
 
     def run(self) -> None:
+        """Ask until the end. What has arrived by then is stored, or written to a file if the storage stays away."""
+        self.patience.wait = self._wait
+        try:
+            self._run()
+        except BadStorage as failure:
+            given_up = self._given_up(failure)
+            if self.interrupt.noted:
+                self.log.warn(str(given_up))
+                raise KeyboardInterrupt from failure
+            raise given_up from failure
+
+    def _run(self) -> None:
         try:
             self._loop()
         except JudgeFailed as failure:
@@ -209,19 +234,65 @@ class _Run:
             self._tell_arrived(0.0)
             self.pending.finish()
 
+    def _given_up(self, failure: BadStorage) -> BadStorage:
+        """Keep what was paid for in a file. Returns the error that says so."""
+        until = monotonic() + GRACE
+        while self.pool.under_way and (arrival := self.pool.next(until - monotonic())) is not None:
+            self._hold(arrival)
+        self.unsaved.write()
+        if not self.unsaved:
+            return failure
+        kept = f"{len(self.unsaved):,} paid answer{'s are' if len(self.unsaved) > 1 else ' is'} in {self.unsaved.file}"
+        return type(failure)(f"{failure}. {kept}, and the next run stores them")
+
+    def _wait(self, seconds: float) -> None:
+        """While the storage does not respond, collect the answers that arrive."""
+        self.unsaved.write()
+        until = monotonic() + seconds
+        while (left := until - monotonic()) > 0:
+            self.interrupt.check()
+            if self.stop.is_set():
+                raise StorageUnavailable("stopped while the storage did not respond")
+            arrival = self.pool.next(min(left, HEARTBEAT))
+            if arrival is not None:
+                self._hold(arrival)
+        self.interrupt.check()
+
+    def _hold(self, arrival: Arrival) -> None:
+        self.held.append(arrival)
+        if isinstance(arrival.result, Reply):
+            self.pending.note(arrival.call, arrival.result.answer)
+            self.unsaved.write()
+
+    def _next_arrival(self, wait: float) -> Arrival | None:
+        return self.held.popleft() if self.held else self.pool.next(wait)
+
     def _loop(self) -> None:
+        outages = self.patience.outages
         while not (self.study.verdict.done or self.stop.is_set()):
             self.interrupt.check()
-            if self.lease.renew() and self.resume:
-                self.left.extend(self.lease.take_over(self.setup.judge))
-            question = self._next_question() if self.pool.arrived.empty() else None
+            if self.patience(self.lease.renew) and self.resume:
+                self.left.extend(self.patience(partial(self.lease.take_over, self.setup.judge)))
+            if outages < self.patience.outages:
+                outages = self.patience.outages
+                self.left.extend(self._asked_unheard())
+            question = self._next_question() if self.pool.arrived.empty() and not self.held else None
             if question is not None:
                 self._start(self.pending.take(question))
                 if len(self.pending.questions) < self.workers:
                     continue
             elif not self.pending.questions:
                 break
-            self._start(self._receive(self.pool.next(HEARTBEAT)))
+            self._start(self._receive(self._next_arrival(HEARTBEAT)))
+
+    def _asked_unheard(self) -> list[Question]:
+        """Questions of this run that were stored while the connection was lost, so that nobody works on them. On a
+        ballot `ask` finds them."""
+        if self.study.judges_claim == "public":
+            return []
+        known = {*self.pending.questions, *(question.id for question in self.left)}
+        found = self.patience(partial(self.study.held_by, self.lease.id))
+        return [question for question in found if question.id not in known]
 
     def _start(self, calls: Iterable[Call]) -> None:
         for call in calls:
@@ -239,9 +310,10 @@ class _Run:
             question = self.left.popleft()
             if question.case is not None or not self.once:
                 return question
-            self.study.skip(question, "asked without a case")  # drawn now, its case could be drawn again
+            with suppress(AlreadyAnswered):  # drawn now, its case could be drawn again
+                self.patience(partial(self.study.skip, question, "asked without a case"))
         try:
-            return self._ask()
+            return self.patience(self._ask)
         except CasesUsedUp as reason:
             self.log.used_up = not self.pending.questions
             self._warn_at_end(_used_up(self.judge, reason))
@@ -273,7 +345,7 @@ class _Run:
             self.pending.skip(call, str(result))
             raise result
         if isinstance(result, Call):
-            record_texts(self.study, result)
+            self.patience(partial(record_texts, self.study, result))
             return self.pending.add_texts(call, result)
         calls = self.pending.answer(call, result.answer)
         skips = self.pending.skips_in_a_row
@@ -285,8 +357,8 @@ class _Run:
     def _tell_arrived(self, wait: float) -> None:
         """Tell the answers that have arrived or arrive within that many seconds; make no more calls."""
         until = monotonic() + wait
-        while self.pool.under_way:
-            arrival = self.pool.next(until - monotonic())
+        while self.held or self.pool.under_way:
+            arrival = self._next_arrival(until - monotonic())
             if arrival is None:
                 break
             with suppress(JudgeFailed, SetupChanged):  # one failure is being reported already

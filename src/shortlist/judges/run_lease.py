@@ -5,6 +5,7 @@ was killed or did not renew its lease for a while are free: the next run of the 
 """
 
 import itertools
+import math
 import os
 import platform
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from shortlist.core.draws import digest
+from shortlist.errors import StorageUnavailable
 from shortlist.study.questions import Question
 from shortlist.study.study import Study
 
@@ -30,8 +32,9 @@ _here: set[str] = set()  # the runs of this process
 class RunLease:
     """`with RunLease(study) as lease`: one run that works on a study."""
 
-    def __init__(self, study: Study) -> None:
-        self._study, self._last = study, 0.0
+    def __init__(self, study: Study, patience: float = 0.0) -> None:
+        """patience: seconds that the run waits for its storage; its lease lasts longer than that."""
+        self._study, self._last, self._lasts = study, -math.inf, EXPIRES_AFTER + patience
         self.id = f"{_machine()} {os.getpid()} {_started(os.getpid())} {next(_numbers)}"
 
     def __enter__(self) -> "RunLease":
@@ -41,29 +44,31 @@ class RunLease:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         _here.discard(self.id)
-        self._study.storage.leave(self._study.name, self.id)
+        with suppress(StorageUnavailable):  # then the lease ends by itself
+            self._study.storage.leave(self._study.name, self.id)
 
     def renew(self) -> bool:
         """Show that this run is alive. Returns True if it was time to: then it is also time to `take_over`."""
-        now = time.time()
-        if self._last <= now < self._last + RENEW_EVERY:
+        now = time.monotonic()
+        if now < self._last + RENEW_EVERY:
             return False
-        self._study.storage.beat(self._study.name, self.id, now)
+        self._study.storage.beat(self._study.name, self.id, self._lasts)
         self._last = now
         return True
 
     def take_over(self, judge: str) -> list[Question]:
         """The judge's pending questions that no run works on; from now on this run does."""
         holders = self._study.holders(judge)  # read before the leases: a run may start in between
-        seen, now = self._study.storage.beats(self._study.name), time.time()
-        free = {run for run in holders if run is None or not _is_working(run, seen, now)}
+        left = self._study.storage.beats(self._study.name)
+        free = {run for run in holders if run is None or not is_working(run, left)}
         return self._study.take_over(judge, self.id, free.__contains__)
 
 
-def _is_working(run: str, seen: dict[str, float], now: float) -> bool:
-    if run not in seen:
+def is_working(run: str, left: dict[str, float]) -> bool:
+    """Whether a run is alive, given the seconds that are left of each run's lease."""
+    if run not in left:
         return False
-    recent = now - seen[run] < EXPIRES_AFTER
+    recent = left[run] > 0
     machine, pid, started, _ = run.split(" ")
     if machine != _machine():
         return recent

@@ -12,7 +12,7 @@ from shortlist.core.sampling import ASKS_ALLOWED, SAMPLING_RULES, default_stoppi
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
-from shortlist.errors import BadProblem, StudyDiffers, StudyExists
+from shortlist.errors import BadFamily, BadProblem, BadStorage, StudyDiffers, StudyExists
 from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim, check_min_judges
 from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.storage import MemoryStorage, Storage
@@ -117,7 +117,7 @@ def _resumed(study: Study, given: "Spec") -> Study:
 def load_study(name: str, storage: str | Storage) -> Study:
     """Load the study of that name, with all its votes. Raises UnknownStudy."""
     place = open_storage(storage, create=False)
-    spec = load_spec(place.spec(name))
+    spec = _stored_spec(name, place)
     rules = spec.sampling_rule(), spec.stopping_rule()
     return Study(
         spec.items, spec.problem(), *rules, spec.seed, name, place, spec.cases_claim, spec.judges_claim,
@@ -222,6 +222,16 @@ def load_spec(text: str) -> Spec:
     for name in ("items", "allowed"):
         parts[name] = None if parts[name] is None else tuple(parts[name])
     return Spec(**parts)
+
+
+def _stored_spec(name: str, place: Storage) -> Spec:
+    text = place.spec(name)
+    try:
+        spec = load_spec(text)
+        spec.problem(), spec.sampling_rule(), spec.stopping_rule()
+    except (ValueError, LookupError, TypeError, AttributeError, BadProblem, BadFamily):
+        raise BadStorage(f"the settings of study {name!r} are damaged in the storage; restore a backup") from None
+    return spec
 
 
 def _named(thing: Any, known: dict[str, Any], what: str) -> Named:

@@ -234,9 +234,12 @@ def dump(event: Event) -> tuple[str, str]:
 
 
 def load(kind: str, body: str) -> Event:
-    """The event that `dump` wrote."""
-    fields = json.loads(body)
-    if kind == "withdrawn":
-        fields["votes"] = tuple(CountedVote(*vote) for vote in fields["votes"])
-    made: Event = KINDS[kind](**{name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()})
+    """The event that `dump` wrote. Raises ValueError if these are not an event's."""
+    try:
+        fields = json.loads(body)
+        if kind == "withdrawn":
+            fields["votes"] = tuple(CountedVote(*vote) for vote in fields["votes"])
+        made: Event = KINDS[kind](**{name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()})
+    except (LookupError, TypeError, AttributeError) as reason:
+        raise ValueError(f"not an event: {kind}") from reason
     return made

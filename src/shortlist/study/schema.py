@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -48,6 +48,7 @@ FLUSH = (  # PostgreSQL has one log, so this commit also flushes every commit be
 HEAD = "0001"  # the newest of migrations/versions
 VERSION = "shortlist_version"  # the table that says which of them the tables are
 
+Taken = TypeVar("Taken")
 tables = MetaData()
 number = BigInteger().with_variant(Integer, "sqlite")
 studies = Table(
@@ -90,7 +91,7 @@ runs = Table(
     "runs", tables,
     Column("study", ForeignKey("studies.id"), primary_key=True),
     Column("run", String(200), primary_key=True),
-    Column("seen", Float, nullable=False),
+    Column("until", Float, nullable=False),  # works on the study until then, by the database's clock
 )  # fmt: skip
 
 displays = Table(
@@ -178,8 +179,10 @@ def connect(url: str) -> Engine:
             raise BadStorage(
                 "a SQLite storage needs a file, such as sqlite:///studies.db; leave storage out for memory"
             )
-        if not (folder := sqlite_file(url).absolute().parent).is_dir():
+        if not (folder := sqlite_file(url).parent).is_dir():
             raise BadStorage(f"there is no folder {folder}; create it, or choose another place for the database")
+        if not str(parsed.database).startswith("file:"):
+            parsed = parsed.set(database=str(sqlite_file(url)))  # the current folder may change
         engine = create_engine(parsed, connect_args={"timeout": NOTICE, "isolation_level": None})
     except ArgumentError:
         raise BadStorage(f"{url!r} is not a storage; give sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
@@ -206,13 +209,12 @@ def begin(connection: Connection, place: str) -> None:
     wait_for(lambda: connection.execute(text("BEGIN IMMEDIATE")), place, lambda: "another process")
 
 
-def wait_for(take: Callable[[], object], place: str, holder: Callable[[], str]) -> None:
+def wait_for(take: Callable[[], Taken], place: str, holder: Callable[[], str]) -> Taken:
     """Take a lock, and say for whom this waits if it takes long. Raises the database's error after PATIENCE seconds."""
     since, told = time.monotonic(), False
     while True:
         try:
-            take()
-            return
+            return take()
         except OperationalError as reason:
             waited = time.monotonic() - since
             if not _is_locked(reason) or waited > PATIENCE:
@@ -280,4 +282,4 @@ def check_file(url: str) -> None:
 
 def sqlite_file(url: str) -> Path:
     """The file of a SQLite URL, also of one such as sqlite:///file:studies.db?mode=ro&uri=true."""
-    return Path(str(make_url(url).database).removeprefix("file:"))
+    return Path(str(make_url(url).database).removeprefix("file:")).absolute()

@@ -14,11 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select, text, update
+from sqlalchemy import Connection, Float, Table, cast, delete, extract, func, insert, literal, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from shortlist.errors import BadStorage, BrokenChain, ForeignStorage, StorageOutdated, StudyExists, UnknownStudy
+from shortlist.errors import (
+    BadStorage,
+    BrokenChain,
+    ForeignStorage,
+    StorageOutdated,
+    StorageUnavailable,
+    StudyExists,
+    UnknownStudy,
+)
 from shortlist.study.events import Entry, chain, dump, load, origin
 from shortlist.study.schema import (
     FLUSH,
@@ -45,6 +54,10 @@ _HOLDER = text(  # who has locked a study: the oldest other transaction that hol
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.relation = "
     "'studies'::regclass AND l.mode = 'RowShareLock' AND a.pid <> pg_backend_pid() ORDER BY a.xact_start LIMIT 1"
 )
+MAY_PASS = (OperationalError, InterfaceError, PoolTimeout)  # lost connections, locks, full disks
+LASTING = ("no such", "readonly", "read-only", "malformed", "unable to open", "authentication failed", "does not exist")
+# The machines that share a database may disagree about the time, so its own clock decides. It is read after the lock.
+_CLOCK = cast(extract("epoch", func.clock_timestamp()), Float)
 _ENTRIES = select(*(events.c[name] for name in ("number", "at", "kind", "body", "previous"))).order_by(events.c.number)
 
 
@@ -55,15 +68,16 @@ class _Writer:
     connection: Connection
     study: int
     name: str
+    now: float = 0.0  # when the lock was taken
 
-    def since(self, number: int) -> list[Entry]:
+    def since(self, number: int, most: int | None = None) -> list[Entry]:
         here = (events.c.study == self.study) & (events.c.number >= number)
-        return [self._entry(*row) for row in self.connection.execute(_ENTRIES.where(here))]
+        return [self._entry(*row) for row in self.connection.execute(_ENTRIES.where(here).limit(most))]
 
     def _entry(self, number: int, at: float, kind: str, body: str, previous: str) -> Entry:
         try:
             return Entry(number, at, load(kind, body), previous, chain(previous, number, at, kind, body))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, TypeError):
             raise BrokenChain(self.name, number) from None
 
     def add(self, entries: Sequence[Entry], head: str) -> str:
@@ -153,10 +167,14 @@ class Database:
         self._item_digests = known
         return Counter(known.values())[items_digest(items)]
 
-    def since(self, name: str, number: int) -> list[Entry]:
+    def length(self, name: str) -> int:
+        with self.reading() as connection:
+            return connection.scalar(select(func.count()).where(events.c.study == self._id(name))) or 0
+
+    def since(self, name: str, number: int, most: int | None = None) -> list[Entry]:
         study = self._id(name)
         with self.reading() as connection:
-            return _Writer(connection, study, name).since(number)
+            return _Writer(connection, study, name).since(number, most)
 
     def written(self, name: str) -> list[tuple[str, str]]:
         here = select(events.c.kind, events.c.body).where(events.c.study == self._id(name)).order_by(events.c.number)
@@ -167,22 +185,23 @@ class Database:
     def writing(self, name: str) -> Iterator[Writer]:
         study = self._id(name)
         with self._transaction() as connection:
-            self._lock(connection, study)
-            yield _Writer(connection, study, name)
+            yield _Writer(connection, study, name, self._lock(connection, study))
 
-    def _lock(self, connection: Connection, study: int) -> None:
-        """Lock a study on PostgreSQL, as the first thing in a transaction. SQLite has locked the file."""
+    def _lock(self, connection: Connection, study: int) -> float:
+        """Lock a study on PostgreSQL, as the first thing in a transaction. SQLite has locked the file. Returns the
+        time."""
         if self._engine.dialect.name == "sqlite":
-            return
+            return time.time()
+        row = select(studies.c.id).where(studies.c.id == study).with_for_update().subquery()
 
-        def take() -> None:
+        def take() -> float:
             try:
-                connection.execute(select(studies.c.id).where(studies.c.id == study).with_for_update())
+                return float(connection.scalars(select(_CLOCK).select_from(row)).one())
             except OperationalError:
                 connection.rollback()
                 raise
 
-        wait_for(take, self.url, lambda: str(connection.scalar(_HOLDER) or "another process"))
+        return wait_for(take, self.url, lambda: str(connection.scalar(_HOLDER) or "another process"))
 
     def snapshot(self, name: str) -> Snapshot | None:
         columns = (snapshots.c[part] for part in Snapshot._fields)
@@ -216,20 +235,32 @@ class Database:
             kept: float = connection.scalars(select(answers.c.outcome).filter_by(**place)).one()
         return kept
 
-    def beat(self, name: str, run: str, now: float) -> None:
-        row = {"study": self._id(name), "run": run, "seen": now}
+    def now(self) -> float:
+        if self._engine.dialect.name == "sqlite":
+            return time.time()
+        with self.reading() as connection:
+            return float(connection.scalars(select(_CLOCK)).one())
+
+    def beat(self, name: str, run: str, seconds: float) -> None:
+        until = self._time + seconds
+        row = {"study": self._id(name), "run": run, "until": until}
         with self._transaction() as connection:
-            added = self._insert(runs).on_conflict_do_update(index_elements=["study", "run"], set_={"seen": now})
-            connection.execute(added, row)
+            added = self._insert(runs).on_conflict_do_update(index_elements=["study", "run"], set_={"until": until})
+            connection.execute(added.values(row))
 
     def leave(self, name: str, run: str) -> None:
         with self._transaction() as connection:
             connection.execute(delete(runs).where((runs.c.study == self._id(name)) & (runs.c.run == run)))
 
     def beats(self, name: str) -> dict[str, float]:
-        here = select(runs.c.run, runs.c.seen).where(runs.c.study == self._id(name))
+        here = select(runs.c.run, runs.c.until - self._time).where(runs.c.study == self._id(name))
         with self.reading() as connection:
-            return {row.run: row.seen for row in connection.execute(here)}
+            return {row[0]: row[1] for row in connection.execute(here)}
+
+    @property
+    def _time(self) -> Any:
+        """The time, in a statement."""
+        return literal(time.time()) if self._engine.dialect.name == "sqlite" else _CLOCK
 
     def _insert(self, table: Table) -> Any:
         """An insert that can say what to do if the row exists."""
@@ -283,9 +314,8 @@ class Database:
         except FileNotFoundError:
             same = False
         if not same:
-            raise BadStorage(
-                f"the file of {self.url} was deleted, moved or replaced; put it back, or restore a backup, and run the "
-                "same command again"
+            raise StorageUnavailable(
+                f"the file of {self.url} was deleted, moved or replaced; put it back, or restore a backup"
             )
 
     def _id(self, name: str) -> int:
@@ -298,13 +328,13 @@ class Database:
         return self._ids[name]
 
 
-_open: dict[tuple[int, str], Database] = {}
+_open: dict[tuple[int, str, str], Database] = {}
 
 
 def open_database(url: str, create: bool = True) -> Database:
     """The database at a URL: one set of connections for all studies of a process. A missing SQLite file
     is made only to create a study in it."""
-    place = os.getpid(), url
+    place = os.getpid(), url, str(sqlite_file(url)) if url.startswith("sqlite:///") else ""
     if place not in _open:
         if not create:
             check_file(url)
@@ -335,6 +365,8 @@ def upgrade_storage(url: str) -> tuple[str | None, str]:
 
 
 def _no_answer(url: str, reason: SQLAlchemyError) -> BadStorage:
-    """Turn errors of the database into BadStorage."""
+    """Turn errors of the database into ours: it may respond later, or the same error would come again."""
     what = str(getattr(reason, "orig", None) or reason).strip().splitlines()[0]
-    return BadStorage(f"the storage {url} does not respond: {what}")
+    if isinstance(reason, MAY_PASS) and not any(said in what for said in LASTING):
+        return StorageUnavailable(f"the storage {url} does not respond: {what}")
+    return BadStorage(f"the storage {url} cannot be used: {what}")

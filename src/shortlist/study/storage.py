@@ -8,6 +8,7 @@ counts, and when each run was last seen alive.
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -43,6 +44,11 @@ class AnswerKey(NamedTuple):
 class Writer(Protocol):
     """Writes to a study whose lock is held. All of it happens, or nothing."""
 
+    @property
+    def now(self) -> float:
+        """When the lock was taken, by the storage's clock."""
+        ...
+
     def since(self, number: int) -> list[Entry]: ...
     def add(self, entries: Sequence[Entry], head: str) -> str:
         """Add events after the one with the hash `head`; returns the hash of the last."""
@@ -71,8 +77,12 @@ class Storage(Protocol):
         """How many studies have these items, in any order."""
         ...
 
-    def since(self, name: str, number: int) -> list[Entry]:
-        """All events from this number on."""
+    def length(self, name: str) -> int:
+        """The number of events."""
+        ...
+
+    def since(self, name: str, number: int, most: int | None = None) -> list[Entry]:
+        """The events from this number on; at most so many."""
         ...
 
     def written(self, name: str) -> list[tuple[str, str]]:
@@ -87,8 +97,12 @@ class Storage(Protocol):
         """Store an answer unless there is one already. Returns the one that is stored."""
         ...
 
-    def beat(self, name: str, run: str, now: float) -> None:
-        """Note that the run was working on the study at this time."""
+    def now(self) -> float:
+        """Seconds since 1970 by the clock that all users of the storage share."""
+        ...
+
+    def beat(self, name: str, run: str, seconds: float) -> None:
+        """Note that the run works on the study, and will for so many seconds."""
         ...
 
     def leave(self, name: str, run: str) -> None:
@@ -96,7 +110,7 @@ class Storage(Protocol):
         ...
 
     def beats(self, name: str) -> dict[str, float]:
-        """When each run was last seen."""
+        """The seconds that are left of what each run has noted, by the storage's clock. Negative if it is over."""
         ...
 
 
@@ -137,6 +151,10 @@ class _Stored:
             self.entries += unsaved
         self.lock.release()
 
+    @property
+    def now(self) -> float:
+        return time.time()
+
     def since(self, number: int) -> list[Entry]:
         return self.entries[number:]
 
@@ -170,8 +188,11 @@ class MemoryStorage:
         wanted = items_digest(items)
         return sum(spec_digest(study.spec) == wanted for study in self._studies.values())
 
-    def since(self, name: str, number: int) -> list[Entry]:
-        return self._study(name).since(number)
+    def length(self, name: str) -> int:
+        return len(self._study(name).entries)
+
+    def since(self, name: str, number: int, most: int | None = None) -> list[Entry]:
+        return self._study(name).since(number)[:most]
 
     def written(self, name: str) -> list[tuple[str, str]]:
         return [dump(entry.event) for entry in self.since(name, 0)]
@@ -191,14 +212,18 @@ class MemoryStorage:
     def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
         return self._study(name).answers.setdefault(key, outcome)
 
-    def beat(self, name: str, run: str, now: float) -> None:
-        self._study(name).beats[run] = now
+    def now(self) -> float:
+        return time.time()
+
+    def beat(self, name: str, run: str, seconds: float) -> None:
+        self._study(name).beats[run] = self.now() + seconds
 
     def leave(self, name: str, run: str) -> None:
         self._study(name).beats.pop(run, None)
 
     def beats(self, name: str) -> dict[str, float]:
-        return dict(self._study(name).beats)
+        now = self.now()
+        return {run: until - now for run, until in self._study(name).beats.items()}
 
     def _study(self, name: str) -> _Stored:
         if name not in self._studies:

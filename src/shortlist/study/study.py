@@ -3,7 +3,6 @@ the state (state.py), and the table of all questions and votes (rows.py). Severa
 each reads what the others added before it adds its own events (sync.py).
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -119,7 +118,7 @@ class Study(StudyView):
         chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
         asked: list[Asked] = []
         with self._sync.transaction():
-            now = time.time()
+            now = self._sync.now()
             closed = due(self._sync.state, now)
             state = apply_all(self._sync.state, closed) if closed else self._sync.state
             if not (closed and state.settled.verdict.done):  # else only what was due delayed the verdict
@@ -176,7 +175,7 @@ class Study(StudyView):
             )
         avoided = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
         with self._sync.transaction():
-            now = time.time()
+            now = self._sync.now()
             until = None if lease is None else now + lease
             self._add(*due(self._state, now))
             held = [asked for asked in self._state.pending if asked.judge == judge]
@@ -216,7 +215,7 @@ class Study(StudyView):
             asked = self._checked(question)
             if not self._state.is_pending(asked.id):
                 raise AlreadyAnswered(asked.id)
-            self._add(Shown(asked.id, None if lease is None else time.time() + lease))
+            self._add(Shown(asked.id, None if lease is None else self._sync.now() + lease))
 
     def drop_useless(self, judge: str) -> None:
         """Drop questions that were prefetched for this judge and not shown, if their pair needs no more votes."""
@@ -240,7 +239,7 @@ class Study(StudyView):
             if not state.is_pending(asked.id):
                 self._add(self._late(asked.id, value))
             else:
-                told = Told(asked.id, value, None if settle else time.time() + SETTLES_AFTER)
+                told = Told(asked.id, value, None if settle else self._sync.now() + SETTLES_AFTER)
                 self._add(*answers_of(state, asked.judge), told)
         if not state.is_pending(asked.id):
             raise LateAnswer(asked.id)
@@ -255,7 +254,7 @@ class Study(StudyView):
     def close_due(self) -> Verdict[str]:
         """Read what other processes have added, settle answers older than 30 seconds, and close questions whose lease
         has ended. `ask` and `undo` do so too."""
-        now = time.time()
+        now = self._sync.now()
         return self._close(lambda state: due(state, now))
 
     def skip(self, question: Question | int, reason: str = "") -> Verdict[str]:
@@ -278,7 +277,7 @@ class Study(StudyView):
         about the pair that the judge holds are closed: lost if they were shown, else dropped. A verdict reached before
         does not change."""
         with self._sync.transaction():
-            self._add(*due(self._state, time.time()))
+            self._add(*due(self._state, self._sync.now()))
             row = self.row(self._checked(question).id)
             if row.question is None or row.status not in ("answered", "counted"):
                 raise NothingToUndo(row.question)
@@ -370,7 +369,7 @@ class Study(StudyView):
         settings = {"max_votes": max_votes, "delta": delta, "min_judges": min_judges}
         given = {name: value for name, value in settings.items() if value != "unchanged"}
         with self._sync.transaction():
-            self._add(*due(self._state, time.time()))
+            self._add(*due(self._state, self._sync.now()))
             if changes := check_change(self.problem, {**others, **given}):
                 if "min_judges" in changes:
                     self._check_min_judges(changes["min_judges"])

@@ -16,6 +16,9 @@ from shortlist.study.storage import Snapshot, Storage, Writer
 
 log = logging.getLogger("shortlist")
 SNAPSHOT = 1000  # events and votes to fold before a snapshot pays off
+BLOCK = 5000  # events to read at once
+NOTICE = 2.0  # seconds of reading before a person is told how far it is
+PERIOD = 5.0  # seconds between two of these messages
 
 
 class Sync:
@@ -28,7 +31,7 @@ class Sync:
         self.storage, self.name, self.items, self.start, self.known = storage, name, items, start, list(known)
         self.state, self._read, self._hash = start, 0, storage.origin(name)
         self._table: RowTable | None = None
-        self._saved = 0
+        self._saved, self._has_warned = 0, False
         self._writer: Writer | None = None
         self._unsaved: list[Entry] = []  # added in the transaction under way
         self._lock = threading.RLock()  # one thread of this process at a time; the storage's lock is for all
@@ -100,13 +103,17 @@ class Sync:
 
     def add(self, events: Sequence[Event], state: StudyState) -> None:
         """Add events, in a transaction. `state` is the study after them, so what cannot be folded is not added."""
-        now = time.time()
+        now = self.now()
         entries = [Entry(number, now, event) for number, event in enumerate(events, self._read)]
         self._unsaved += entries
         self.state = state
         self._read += len(entries)
         if self._table is not None:
             self._table.fold(entries)
+
+    def now(self) -> float:
+        """The time by the storage's clock: in a transaction, when it began."""
+        return self.storage.now() if self._writer is None else self._writer.now
 
     def _since(self, number: int) -> list[Entry]:
         return self.storage.since(self.name, number) if self._writer is None else self._writer.since(number)
@@ -125,20 +132,38 @@ class Sync:
     def _resume(self) -> None:
         snapshot = self.storage.snapshot(self.name)
         if snapshot is not None:
-            state = decode(snapshot.data, self.known)
-            if state is not None and self._follows(snapshot):
+            state = self._state_of(snapshot)
+            if state is not None:
                 self.state, self._read, self._hash = state, snapshot.number, snapshot.head
             else:
                 log.warning("study %r: its snapshot cannot be used, so all of its events are read again", self.name)
         self._saved = self._effort
-        self.refresh()
+        self._read_all()
         if self._effort >= self._saved + SNAPSHOT:
             self._save_snapshot()
 
-    def _follows(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot is one of the events that are there."""
-        last = self.storage.since(self.name, snapshot.number - 1)
-        return bool(last) and last[0].hash == snapshot.head
+    def _state_of(self, snapshot: Snapshot) -> StudyState | None:
+        """The state of a snapshot; None if it is damaged, or not of these events."""
+        try:
+            state: StudyState | None = decode(snapshot.data, self.known)
+            return state if state is not None and self.had(Head(snapshot.number, snapshot.head)) else None
+        except TypeError:  # SQLite may hold a text where a number or bytes belong
+            return None
+
+    def _read_all(self) -> None:
+        """Read the events block by block, and say how far this is if it takes long."""
+        tell_at = time.monotonic() + NOTICE
+        while entries := self.storage.since(self.name, self._read, BLOCK):
+            self._fold(entries)
+            if time.monotonic() > tell_at:
+                tell_at = time.monotonic() + PERIOD
+                total = self.storage.length(self.name)
+                log.warning("study %r: read %s of %s events", self.name, f"{self._read:,}", f"{total:,}")
+
+    def had(self, head: Head) -> bool:
+        """Whether the stored events go on from this head."""
+        last = self.storage.since(self.name, head.events - 1, 1)
+        return bool(last) and last[0].hash == head.hash
 
     @property
     def _effort(self) -> int:
@@ -152,6 +177,9 @@ class Sync:
         try:
             self.storage.save_snapshot(self.name, Snapshot(self._read, self._hash, encode(self.state, self.known)))
         except BadStorage as reason:  # the events are stored; a snapshot only makes loading quicker
+            if self._has_warned:
+                return
+            self._has_warned = True
             log.warning("study %r: no snapshot was saved, so loading it takes longer (%s)", self.name, reason)
 
 

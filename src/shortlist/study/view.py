@@ -64,6 +64,15 @@ class StudyView:
         self.refresh()
         return {asked.run for asked in self._state.pending if asked.judge == judge}
 
+    def held_by(self, run: str) -> list[Question]:
+        """The pending questions that this run works on."""
+        self.refresh()
+        return [self._question(asked) for asked in self._state.pending if asked.run == run]
+
+    def had(self, head: Head) -> bool:
+        """Whether the stored events go on from this head: False if they were replaced, or end before it."""
+        return self._sync.had(head)
+
     @property
     def problem(self) -> Problem:
         """What is to be proved, with the settings in force."""

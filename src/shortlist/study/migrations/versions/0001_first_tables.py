@@ -59,7 +59,7 @@ def _create_run_tables() -> None:
         "runs",
         sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
         sa.Column("run", sa.String(200), primary_key=True),
-        sa.Column("seen", sa.Float, nullable=False),
+        sa.Column("until", sa.Float, nullable=False),
     )
 
 
