@@ -6,6 +6,7 @@ ShortlistError
 │   ├── BadFamily        unknown family, sigma that is not positive
 │   ├── BadOutcome       a vote that is not a number, or out of range
 │   ├── BadVotes         a vote file or vote arrays that cannot be read
+│   ├── BadOutputs       outputs of items on cases that cannot be read, or are not complete
 │   ├── BadInstance      a simulation that cannot be set up
 │   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
 │   ├── BadStorage       a storage that cannot be used
@@ -58,6 +59,10 @@ class BadOutcome(BadInput):
 
 class BadVotes(BadInput):
     """A vote file or vote arrays that cannot be read."""
+
+
+class BadOutputs(BadInput):
+    """Outputs of items on cases that cannot be read, or are not complete."""
 
 
 class BadInstance(BadInput):

@@ -22,7 +22,7 @@ from shortlist.errors import BadCases, BadJudge, CasesUsedUp, JudgeFailed, Nothi
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
 from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
-from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache
+from shortlist.judges.pending import AnswerCache, KnownAnswer, PendingCalls, StudyCache
 from shortlist.judges.replay import RecordedJudge
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
@@ -53,6 +53,7 @@ def run_study(
     resume: bool = True,
     max_calls: int | None = None,
     as_new_judge: bool = False,
+    known_answer: KnownAnswer | None = None,
     progress: Progress | None = None,
     warn: Warn | None = None,
     stop: threading.Event | None = None,
@@ -74,6 +75,9 @@ def run_study(
     max_calls: ask no new questions after this many calls; pending questions may need some more.
     as_new_judge: if the judge has other settings than before, let it go on under another name. Its earlier votes stay
         votes of the earlier judge.
+    known_answer: a function of a call for which the judge need not be asked: it returns 1 if the first item wins, 0.5
+        for a tie and 0 if the second wins, always the same, and None for all other calls. `Outputs.known_answer` is
+        such a function: equal outputs are a tie.
     progress: called with the run so far after every vote and skip.
     warn: called with each warning; by default they are logged.
     stop: set this event from another thread to end the run early, as Ctrl-C does.
@@ -105,7 +109,7 @@ def run_study(
     if listed is not None and len(listed) < FEW_CASES and not once:
         log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
     kept = StudyCache(study) if cache is None else cache
-    pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log)
+    pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, known_answer)
     texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
     with DeferredInterrupt() as interrupt, RunLease(study) as lease:
         left = deque(lease.take_over(setup.judge) if resume else ())
