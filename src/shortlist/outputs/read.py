@@ -247,7 +247,7 @@ def _read(document: Document, wanted: Wanted) -> tuple[str, list[Found]]:
     """A file that looks like a format and is built otherwise is one that cannot be read."""
     try:
         return read_document(document, wanted)
-    except (AttributeError, KeyError, TypeError, IndexError) as reason:
+    except (AttributeError, LookupError, TypeError, ValueError) as reason:
         said = f"it looks like a known format, but is built otherwise ({type(reason).__name__}: {reason})"
         return "unknown", [Problem("unknown format", document.file, said)]
 

@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from shortlist.core.draws import digest
 from shortlist.outputs.documents import Document
 from shortlist.outputs.rows import Found, Problem, Row
-from shortlist.outputs.texts import asked, fields, message_text, said
+from shortlist.outputs.texts import THOUGHT, asked, fields, message_text, said
 
 Record = Mapping[str, Any]
 CUT = ("length", "max_tokens", "max_output_tokens", "model_length")  # why an answer ended before its end
@@ -58,15 +59,8 @@ def is_promptfoo(document: Document) -> bool:
 def read_promptfoo(document: Document) -> Iterator[Found]:
     body = (document.whole or {}).get("results")
     results = body if isinstance(body, list) else member(body, "results")
-    prompts = member(body, "prompts") or []
-    found = [(number, result) for number, result in enumerate(results) if isinstance(result, Mapping)]
-    for number, result in sorted(found, key=lambda one: _promptfoo_order(one[1])):  # they stand as they ended
-        yield from _promptfoo_row(f"{document.file}, result {number}", result, prompts)
-
-
-def _promptfoo_order(result: Record) -> tuple[int, int]:
-    test, prompt = result.get("testIdx"), result.get("promptIdx")
-    return test if isinstance(test, int) else 0, prompt if isinstance(prompt, int) else 0
+    found = [(f"{document.file}, result {number}", one) for number, one in enumerate(results)]
+    yield from _promptfoo_rows(found, member(body, "prompts") or [])
 
 
 def is_promptfoo_lines(document: Document) -> bool:
@@ -74,34 +68,49 @@ def is_promptfoo_lines(document: Document) -> bool:
 
 
 def read_promptfoo_lines(document: Document) -> Iterator[Found]:
-    for where, record in sorted(document.numbered(), key=lambda one: _promptfoo_order(one[1])):
-        yield from _promptfoo_row(where, record, [])
+    yield from _promptfoo_rows(list(document.numbered()), [])
 
 
-def _promptfoo_row(where: str, result: Record, prompts: Sequence[Any]) -> Iterator[Found]:
+def _promptfoo_rows(found: Sequence[tuple[str, Record]], prompts: Sequence[Any]) -> Iterator[Found]:
+    """In the order of tests and prompts; a file has them as they ended. Prompts with equal names get numbers."""
+    results = sorted(((where, one) for where, one in found if isinstance(one, Mapping)), key=lambda one: _order(one[1]))
+    numbers: dict[tuple[str, ...], set[Any]] = {}
+    for _, one in results:
+        numbers.setdefault(tuple(_promptfoo_parts(one, prompts).values()), set()).add(one.get("promptIdx"))
+    for where, one in results:
+        parts = _promptfoo_parts(one, prompts)
+        if len(numbers[tuple(parts.values())]) > 1:
+            parts["prompt"] = f"{parts['prompt']} (prompt {one.get('promptIdx')})"
+        yield _promptfoo_row(where, one, {name: part for name, part in parts.items() if part})
+
+
+def _order(result: Record) -> tuple[int, int]:
+    test, prompt = result.get("testIdx"), result.get("promptIdx")
+    return test if isinstance(test, int) else 0, prompt if isinstance(prompt, int) else 0
+
+
+def _promptfoo_parts(result: Record, prompts: Sequence[Any]) -> dict[str, str]:
     number = result.get("promptIdx")
     prompt = prompts[number] if isinstance(number, int) and number < len(prompts) else result.get("prompt")
     provider = result.get("provider") or member(prompt, "provider")
-    parts = {
-        "provider": word(member(provider, "label") or member(provider, "id") or provider),
-        "prompt": word(member(prompt, "label") or member(prompt, "display") or member(prompt, "raw") or prompt),
-    }
-    values, raw = result.get("vars") or member(result, "testCase", "vars"), member(result, "prompt", "raw")
-    values = (
-        {name: value for name, value in values.items() if name != "sessionId"} if isinstance(values, Mapping) else {}
-    )
-    test = word(result.get("testIdx"))
-    output, reason = member(result, "response", "output"), result.get("failureReason")
-    failed = reason == FAILED_CALL or (output is None and bool(result.get("error")))
-    error = (
-        message_of(result.get("error") or member(result, "response", "error") or "the call failed") if failed else ""
-    )
+    label = member(prompt, "label") or member(prompt, "display") or member(prompt, "raw") or prompt
+    return {"provider": word(member(provider, "label") or member(provider, "id") or provider), "prompt": word(label)}
+
+
+def _promptfoo_row(where: str, result: Record, parts: Mapping[str, str]) -> Row:
+    given, raw = result.get("vars") or member(result, "testCase", "vars") or {}, member(result, "prompt", "raw")
+    values = {name: value for name, value in given.items() if name != "sessionId" and not name.startswith("_")}
+    output, test = member(result, "response", "output"), word(result.get("testIdx"))
+    output = result.get("output") if output is None else output
+    failed = result.get("failureReason") == FAILED_CALL or (output is None and bool(result.get("error")))
+    said_error = result.get("error") or member(result, "response", "error") or "the call failed"
+    error = message_of(said_error) if failed else ""
     text = fields(values) if values else "" if raw in STRIPPED else word(raw)
     case = digest(json.dumps(values, sort_keys=True)) if values else f"test {test}" if test else None
     if output in STRIPPED:
         output, error = None, "the output was stripped when the file was written"
-    yield Row(
-        where, {name: part for name, part in parts.items() if part}, case, (output,), (text,),
+    return Row(
+        where, parts, case, (output,), (text,),
         score=result.get("score"), repeat=f"test {test}" if values and test else "", error=error, record=result,
     )  # fmt: skip
 
@@ -221,11 +230,14 @@ def read_helm(document: Document) -> Iterator[Found]:
 def _helm_row(where: str, parts: Mapping[str, str], task: str, state: Record) -> Iterator[Found]:
     instance, result = state.get("instance"), state.get("result")
     completion = member(result, "completions", 0)
-    output, case = said(member(completion, "text")).text.lstrip(" "), word(member(instance, "id"))
+    output, changed = said(member(completion, "text")).text.lstrip(" "), member(instance, "perturbation", "name")
+    case = " ".join(filter(None, (word(member(instance, "id")), word(changed))))
     letters = state.get("output_mapping") or {}
     if output.strip() in letters:
         yield Problem("letter", where, f"{output.strip()} is {letters[output.strip()]!r}", case=case)
         output = letters[output.strip()]
+    if thought := word(member(completion, "thinking", "text")):
+        output = THOUGHT.format(thought) + output
     failed = isinstance(result, Mapping) and result.get("success") is False
     references = member(instance, "references") or []
     right = [word(member(one, "output", "text")) for one in references if "correct" in (member(one, "tags") or ())]
@@ -241,12 +253,12 @@ def _helm_row(where: str, parts: Mapping[str, str], task: str, state: Record) ->
 
 
 def is_lm_eval(document: Document) -> bool:
-    return document.first.keys() >= {"doc_id", "resps"}
+    return "doc_id" in document.first and bool(document.first.keys() & {"resps", "filtered_resps"})
 
 
 def read_lm_eval(document: Document, chosen: str | None) -> Iterator[Found]:
     found = _LM_EVAL_FILE.match(document.stem)
-    task = found[1] if found else ""
+    task, model = found[1] if found else "", _lm_eval_model(document)
     names = list(dict.fromkeys(word(record.get("filter")) for record in document.records))
     if chosen is not None and chosen not in names:
         yield Problem("nothing", document.file, f"there is no filter {chosen!r}; its filters are {', '.join(names)}")
@@ -267,13 +279,13 @@ def read_lm_eval(document: Document, chosen: str | None) -> Iterator[Found]:
             hashed = word(record.get("doc_hash"))
             is_own = hashed and len(documents[hashed]) == 1  # else equal documents, which only their numbers tell apart
             case = hashed if is_own else word(record["doc_id"])
-            yield from _responses(where, document, task, case, record, chosen is not None)
+            yield from _responses(where, model, task, case, record, chosen is not None)
 
 
-def _responses(where: str, document: Document, task: str, case: str, record: Record, filtered: bool) -> Iterator[Found]:
+def _responses(where: str, model: str, task: str, case: str, record: Record, filtered: bool) -> Iterator[Found]:
     """One row for each repeat."""
-    model = _lm_eval_model(document)
     inner = member(record, "resps", 0)
+    filtered = filtered or "resps" not in record
     responses = record.get("filtered_resps") if filtered else inner if isinstance(inner, list) else [inner]
     scores = {name: record.get(name) for name in record.get("metrics") or () if isinstance(name, str)}
     for number, response in enumerate(responses if isinstance(responses, list) else [responses]):
@@ -284,18 +296,13 @@ def _responses(where: str, document: Document, task: str, case: str, record: Rec
 
 
 def _lm_eval_model(document: Document) -> str:
-    """The folder is named after the model. If there is no such folder, the results beside the file name it."""
-    if "__" in document.folder:
-        return document.folder.replace("__", "/")
+    """The results beside the file name the model. If they do not, the folder is named after it."""
     for results in sorted(document.path.resolve().parent.glob("results*.json"), reverse=True):
-        try:
-            whole = json.loads(results.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            continue
-        model = member(whole, "model_name") or member(whole, "config", "model_args")
-        if isinstance(model, str) and model:
-            return model
-    return document.folder
+        with suppress(OSError, ValueError, RecursionError):
+            model = member(json.loads(results.read_text(encoding="utf-8")), "model_name")
+            if isinstance(model, str) and model:
+                return model
+    return document.folder.replace("__", "/")
 
 
 def _argument(record: Record, number: int) -> Any:
