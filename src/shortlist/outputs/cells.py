@@ -59,10 +59,13 @@ class Placed:
 
 
 def collect(
-    files: Sequence[tuple[str, Sequence[Found]]], choice: Choice, only: Sequence[str] | None, accepted: frozenset[str]
+    files: Sequence[tuple[str, Sequence[Found]]],
+    choice: Choice,
+    only: Sequence[str] | None,
+    problems: Iterable[Problem] = (),
 ) -> Cells:
-    """The table of all files."""
-    cells = Cells(problems=[one for _, found in files for one in found if isinstance(one, Problem)])
+    """The table of all files. `problems` are those of opening the files."""
+    cells = Cells(problems=[*problems, *(one for _, found in files for one in found if isinstance(one, Problem))])
     described = _described(one for _, found in files for one in found if isinstance(one, Asked))
     placed = [one for known in _by_format(files) for one in _place(known, described, cells.problems)]
     cells.places = {id(one.row): (one.item, one.case) for one in placed}
@@ -376,6 +379,12 @@ def _refuse_tables(cells: Cells) -> None:
 
 
 def _about_texts(cells: Cells) -> Iterator[Problem]:
+    twins: dict[tuple[str, ...], list[str]] = {}
+    for item, texts in cells.texts.items():
+        twins.setdefault(tuple(texts.get(case.id, "") for case in cells.cases), []).append(item)
+    for items in twins.values():
+        if len(items) > 1 and cells.cases:
+            yield Problem("same item", items[0], f"{', '.join(items)} have the same output on every case", items[0])
     for case in cells.cases:
         same: dict[str, list[str]] = {}
         for item in cells.items:

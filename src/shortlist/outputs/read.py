@@ -198,10 +198,10 @@ def inspect_outputs(
     documents, problems = _open(Path(one) for one in listed)
     wanted = Wanted(map or {}, format, filter, wide)
     read = [(one, *_read(one, wanted)) for one in documents]
-    cells = collect([(known, found) for _, known, found in read], choice, only, accepted)
+    cells = collect([(known, found) for _, known, found in read], choice, only, problems)
     files = tuple(_file(document, known, found, cells) for document, known, found in read)
     return Outputs(
-        cells.items, cells.cases, cells.texts, files, (*problems, *cells.problems), cells.scores, missing, accepted,
+        cells.items, cells.cases, cells.texts, files, tuple(cells.problems), cells.scores, missing, accepted,
         choice.repeat == "all",
     )  # fmt: skip
 
@@ -235,7 +235,9 @@ def _open(paths: Iterable[Path]) -> tuple[list[Document], list[Problem]]:
     for path in dict.fromkeys(file for given in paths for file in find_paths(given)):
         try:
             documents.append(open_document(path))
-        except (BadVotes, NotInstalled, OSError) as reason:
+        except NotInstalled as reason:
+            problems.append(Problem("not installed", str(path), str(reason)))
+        except (BadVotes, OSError) as reason:
             problems.append(Problem("unreadable", str(path), str(reason)))
     lm_eval = [one for one in documents if is_lm_eval(one)]
     kept, older = newest_lm_eval(lm_eval)

@@ -16,6 +16,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "unreadable": Kind(REFUSED, "Repair the file, or leave it out."),
+    "not installed": Kind(REFUSED, "Install what it names, or let the tool write JSON."),
     "bad line": Kind(REFUSED, "Repair the line, or remove it."),
     "unknown format": Kind(
         REFUSED,
@@ -55,6 +56,9 @@ KINDS = {
     "turns": Kind(NOTE, "--turn N judges another turn, --turn all the whole conversation."),
     "filters": Kind(NOTE, "The whole response is judged; --filter NAME judges what a filter made of it."),
     "same output": Kind(NOTE, "Equal outputs are a tie without a call."),
+    "same item": Kind(
+        NOTE, "No judge can tell them apart. Leave one out with --only, or set --tolerance or --max-votes."
+    ),
     "one text": Kind(NOTE, "An item that answers every case alike may be broken, or made to please a judge."),
     "verdict mark": Kind(NOTE, "An output that contains a verdict may sway the judge. Read it first."),
     "whitespace": Kind(NOTE, "Texts that differ in blanks only are taken for one case."),
