@@ -71,7 +71,6 @@ KINDS = {
     "old table": Kind(NOTE, "Marks and reasons were cut out of the cells. JSON keeps them apart: write .json."),
     "unread column": Kind(NOTE, "To read another one: --map output=COLUMN."),
     "dropped": Kind(NOTE, "What is proved is about the cases that are left."),
-    "accepted": Kind(NOTE, "Accepted by --accept."),
 }
 
 
