@@ -73,6 +73,16 @@ def test_without_a_map_nothing_is_guessed(tmp_path):
     assert not found.items
 
 
+def test_a_map_may_name_the_item_alone(tmp_path):
+    rows = [{"run": i, "id": c, "prompt": ASKED[c], "response": said} for (i, c), said in SAID.items()]
+    file = write(tmp_path / "a.jsonl", *rows)
+    assert inspect_outputs(file).problems[0].name == "unknown format"
+    found = read_outputs(file, map={"item": "run"})
+    assert found.texts == {item: {case: SAID[item, case] for case in CASES} for item in ITEMS}
+    files = [write(tmp_path / f"{i}.jsonl", *(row for row in rows if row["run"] == i)) for i in ITEMS]
+    assert read_outputs(files, map={"text": "prompt"}).items == ITEMS
+
+
 def test_a_format_can_be_named(tmp_path):
     file = write(tmp_path / "a.jsonl", *({"instruction": c, "output": "o", "model": i} for c in "xy" for i in "ab"))
     assert inspect_outputs(file).files[0].format == "AlpacaEval"

@@ -356,19 +356,27 @@ def read_document(document: Document, wanted: Wanted) -> tuple[str, list[Found]]
         for line, reason in document.bad
     ]
     known = recognise(document, wanted)
-    if known is None and "output" in wanted.map:
-        missing = [name for name in wanted.map.values() if not _is_there(document, name)]
-        if missing:
-            return "mapped", [*bad, _without(document, missing[0])]
-        text = {} if {"text", "case"} & wanted.map.keys() else {"text": _find(document.first, TEXT)}
-        columns = {part: name for part, name in {**text, **wanted.map}.items() if name}
-        return "mapped", [*bad, *_by_columns(document, columns)]
+    if known is None and wanted.map and document.records:
+        return "mapped", [*bad, *_read_mapped(document, wanted.map)]
     if known is None:
         return "unknown", [*bad, _unknown(document)]
     found = [_overridden(document, one, wanted.map) for one in known.read(document, wanted)]
     if known.name in ("MT-bench", "Arena-Hard", "Arena-Hard 2024"):
         found += _beside(document)
     return known.name, [*bad, *found]
+
+
+def _read_mapped(document: Document, told: Mapping[str, str]) -> Iterator[Found]:
+    """The fields of the map; what it does not name is recognised. Without an id, a case is known by its text."""
+    missing = [name for name in told.values() if not _is_there(document, name)]
+    if missing:
+        yield _without(document, missing[0])
+        return
+    known = {part: _find(document.first, names) for part, names in KNOWN.items()}
+    if "text" in told:
+        del known["case"]
+    columns = {part: name for part, name in {**known, **told}.items() if name}
+    yield from _by_columns(document, columns) if "output" in columns else [_unknown(document)]
 
 
 def _is_there(document: Document, name: str) -> bool:
