@@ -116,7 +116,8 @@ def one_vote(vote: Vote) -> Block:
     first: Any = vote.first
     second: Any = vote.second
     outcome, count, bet = np.array((vote.outcome, 1.0, vote.bet))
-    return Block(first, second, outcome, count, bet)
+    weight: Any = None if vote.weight == 1.0 else vote.weight
+    return Block(first, second, outcome, count, bet, weight)
 
 
 @dataclass(frozen=True)

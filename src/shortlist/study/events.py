@@ -29,6 +29,7 @@ class Asked(NamedTuple):
     drawing: Drawing | None = None  # how the case was drawn
     shown: bool = True  # False: prefetched, and the judge has not seen it yet
     place: int | None = None  # on the judge's ballot, from 0; None if it is on no ballot
+    weight: float = 1.0  # of the bet; 0 if nothing is bet, because with a tolerance both sides bet even if `bet` is 0
 
 
 class Shown(NamedTuple):

@@ -51,7 +51,7 @@ class Row(NamedTuple):
     reason: str = ""  # why it was skipped or lost
     source: str = ""  # of an import
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
-    weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out
+    weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out, or whose judge bets nothing any more
     place: int | None = None  # on the judge's ballot, from 0
 
     @property
@@ -70,7 +70,7 @@ class RowTable:
         self._place: dict[int, int] = {}  # of a question
         self._of_judge: dict[str, list[int]] = {}
         self._counts: Counter[Status] = Counter()
-        self.digests: dict[str, float] = {}  # of imported rows, with their outcomes
+        self.digests: dict[str, tuple[int, float]] = {}  # of imported rows, with their first items and outcomes
         self.units: set[str] = set()  # of imported rows
         self.repeated = 0  # rows that imports left out because they were counted before
         self.is_sorted = False  # did an import look sorted?
@@ -80,6 +80,11 @@ class RowTable:
     def counts(self) -> dict[Status, int]:
         """How many rows have each status."""
         return {status: self._counts[status] for status in STATUSES}
+
+    @property
+    def seen_units(self) -> set[str]:
+        """Units that may not be used again: those of imported rows, and the cases of questions."""
+        return self.units | self.used_cases
 
     def of_question(self, question: int) -> Row:
         return self.rows[self._place[question]]
@@ -100,7 +105,7 @@ class RowTable:
         self._append(
             Row(
                 event.question, first, second, None, event.judge, event.case, None, event.bet, entry.at, None,
-                "pending", place=event.place,
+                "pending", weight=event.weight, place=event.place,
             )
         )  # fmt: skip
 
@@ -146,7 +151,7 @@ class RowTable:
                     source=event.source, answered=entry.number, weight=weight,
                 )
             )  # fmt: skip
-        self.digests.update(zip(event.digest, event.outcome, strict=True))
+        self.digests.update(zip(event.digest, zip(event.first, event.outcome, strict=True), strict=True))
         self.units.update(unit for unit in event.unit if unit is not None)
         self.repeated += event.repeated
         self.is_sorted = self.is_sorted or event.is_sorted

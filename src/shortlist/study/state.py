@@ -154,8 +154,8 @@ def next_question(
     i, j = pair_items(problem.n, pair)
     if draw_number(2, "side", ahead.seed, state.n_asked):
         i, j = j, i
-    bet = 0.0 if state.bets_nothing(judge, pair) else loop.bet(ahead, i, j)
-    question = Asked(state.n_asked, i, j, bet, judge, None, lease, run, shown=shown)
+    bet, weight = (0.0, 0.0) if state.bets_nothing(judge, pair) else (loop.bet(ahead, i, j), 1.0)
+    question = Asked(state.n_asked, i, j, bet, judge, None, lease, run, shown=shown, weight=weight)
     if not cases:
         return question
     case = cases.draw(ahead.seed, state.n_asked, pair)
@@ -232,7 +232,8 @@ def _settled(event: Settled, state: StudyState) -> StudyState:
 
 
 def _reopened(event: Reopened, state: StudyState) -> StudyState:
-    pending = Unsettled(state.unsettled[event.question].asked, reopened=True)
+    asked = state.unsettled[event.question].asked._replace(shown=True)  # who answered it has seen it
+    pending = Unsettled(asked, reopened=True)
     return state._replace(unsettled={**state.unsettled, event.question: pending})
 
 
@@ -243,8 +244,7 @@ def _skipped(event: Skipped | Lost, state: StudyState) -> StudyState:
 
 
 def _lost(event: Lost, state: StudyState) -> StudyState:
-    asked = state.unsettled[event.question].asked
-    lost = revisions.lose(state.ahead, [Vote(asked.first, asked.second, 0.0, asked.bet)])
+    lost = revisions.lose(state.ahead, [_answer(state.unsettled[event.question])])
     return _skipped(event, state._replace(settled=lost, ahead=lost))
 
 
@@ -375,7 +375,8 @@ def _look_ahead(state: StudyState) -> StudyState:
 
 
 def _answer(question: Unsettled) -> Vote:
-    return Vote(question.asked.first, question.asked.second, question.outcome or 0.0, question.asked.bet)
+    asked = question.asked
+    return Vote(asked.first, asked.second, question.outcome or 0.0, asked.bet, asked.weight)
 
 
 def _vote(counted: CountedVote) -> Vote:

@@ -52,6 +52,7 @@ from shortlist.study.rows import Row
 from shortlist.study.settling import (
     SETTLES_AFTER,
     all_answers,
+    also_asked,
     answers_of,
     closing,
     due,
@@ -269,16 +270,20 @@ class Study(StudyView):
 
         Before the answer is settled (see `tell`) this is free: the question is pending again, and can only be answered
         or lost. After that the vote is withdrawn: its support is removed and its opposition stays, so an undo after a
-        look at the results cannot help an item, and later votes of this judge on this pair have bet 0. A verdict
-        reached before does not change."""
+        look at the results cannot help an item, and later votes of this judge on this pair have bet 0. Other questions
+        about the pair that the judge holds are closed: lost if they were shown, else dropped. A verdict reached before
+        does not change."""
         with self._sync.transaction():
             self._add(*due(self._state, time.time()))
             row = self.row(self._checked(question).id)
             if row.question is None or row.status not in ("answered", "counted"):
                 raise NothingToUndo(row.question)
             self._check_undo()
-            is_free = row.status == "answered"
-            self._add(Reopened(row.question) if is_free else Withdrawn((self._counted_vote(row),)))
+            if row.status == "answered":
+                self._add(Reopened(row.question))
+            else:
+                vote = self._counted_vote(row)
+                self._add(Withdrawn((vote,)), *also_asked(self._state, vote))
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
@@ -308,7 +313,8 @@ class Study(StudyView):
         unit: a label per vote; votes with the same label share a source of chance, such as the case they are about, and
         weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own.
         id: what tells votes apart that have the same items, judge and unit. Without it the first vote on a pair is
-        taken as the first one on that pair of an earlier import, and so on.
+        taken as the first one on that pair of an earlier import, and so on. Give ids from the first import on if new
+        votes will follow: to give them only to votes that are refused would count new votes by their outcome.
 
         A row that was imported before is left out; one with another outcome raises BadVotes. `caveats` of the verdict
         says what does not count, and why.
@@ -372,7 +378,7 @@ class Study(StudyView):
             if once:
                 raise BadProblem("once=True draws a case that was not used before; pass the cases to draw from")
             return NO_CASES
-        used = self._sync.table.used_cases if once or self.cases_claim == "like these" else None
+        used = self._sync.table.seen_units if once or self.cases_claim == "like these" else None
         if isinstance(cases, Mapping):
             return CasePool({number_of_pair(self._number, *pair): ids for pair, ids in cases.items()}, used)
         return CasePool(cases, used)
