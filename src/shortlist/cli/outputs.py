@@ -42,7 +42,7 @@ class Thinking(StrEnum):
 
 PATHS = typer.Argument(
     ...,
-    metavar="PATH...",
+    metavar="PATH",
     help="Outputs: files of promptfoo, Inspect, HELM, lm-eval, Arena-Hard, MT-bench, AlpacaEval, OpenAI and Anthropic "
     "batches, Phoenix; tables; or folders. - is standard input.",
 )
@@ -67,7 +67,7 @@ WIDE = typer.Option(
     False, "--wide", help="Every column of a table that is not about the case is an item.", rich_help_panel=PANEL
 )
 THINKING = typer.Option(
-    Thinking.drop, help="Drop or keep what an output has between <think> and </think>.", rich_help_panel=PANEL
+    Thinking.drop, help="Drop or keep what an output has between `<think>` and `</think>`.", rich_help_panel=PANEL
 )
 FORMAT = typer.Option(
     None, metavar="NAME", help=f"The format, if it is not recognised right: {', '.join(NAMES)}.", rich_help_panel=PANEL

@@ -99,7 +99,7 @@ class Order(StrEnum):
 
 MATERIAL = typer.Argument(
     ...,
-    metavar="ITEMS...",
+    metavar="ITEMS",
     help="Items: a text file with one item per line, a CSV, TSV or JSON Lines file with columns name and content, or a "
     "folder of files. Or outputs, with their items and cases: files as `shortlist outputs` reads them.",
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from shortlist.core.problem import shown
+from shortlist.errors import BadVotes
 from shortlist.outputs import tools
 from shortlist.outputs.documents import QUESTIONS, Document, open_document
 from shortlist.outputs.rows import Asked, Found, Problem, Row
@@ -342,10 +343,11 @@ NAMES = (*(known.name for known in FORMATS), "wide", "mapped")
 
 def recognise(document: Document, wanted: Wanted) -> Format | None:
     """The format of a file; None if there is nothing to go by."""
+    wide = Format("wide", _is_wide, _plain(_wide))
     if wanted.format is not None:
-        return next((known for known in FORMATS if known.name == wanted.format), None)
+        return next((known for known in (*FORMATS, wide) if known.name == wanted.format), None)
     if wanted.wide and _is_wide(document):
-        return Format("wide", _is_wide, _plain(_wide))
+        return wide
     return next((known for known in FORMATS if document.records and known.fits(document)), None)
 
 
@@ -360,10 +362,25 @@ def read_document(document: Document, wanted: Wanted) -> tuple[str, list[Found]]
         return "mapped", [*bad, *_read_mapped(document, wanted.map)]
     if known is None:
         return "unknown", [*bad, _unknown(document)]
-    found = [_overridden(document, one, wanted.map) for one in known.read(document, wanted)]
+    found = [_overridden(document, one, wanted.map) for one in _guarded(document, known.read(document, wanted))]
     if known.name in ("MT-bench", "Arena-Hard", "Arena-Hard 2024"):
-        found += _beside(document)
+        found += _guarded(document, _beside(document))
     return known.name, [*bad, *found]
+
+
+def _guarded(document: Document, rows: Iterator[Found]) -> Iterator[Found]:
+    """A file that looks like a format and is built otherwise ends in a problem that says where."""
+    last = document.file
+    try:
+        for one in rows:
+            last = one.where if isinstance(one, Row) else last
+            yield one
+    except BadVotes as reason:
+        yield Problem("unreadable", document.file, str(reason))
+    except (AttributeError, LookupError, TypeError, ValueError) as reason:
+        after = "" if last == document.file else f" after {last}"
+        text = f"it looks like a known format, but is built otherwise{after} ({type(reason).__name__}: {reason})"
+        yield Problem("unknown format", document.file, text)
 
 
 def _read_mapped(document: Document, told: Mapping[str, str]) -> Iterator[Found]:

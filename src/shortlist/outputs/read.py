@@ -197,7 +197,7 @@ def inspect_outputs(
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     documents, problems = _open(Path(one) for one in listed)
     wanted = Wanted(map or {}, format, filter, wide)
-    read = [(one, *_read(one, wanted)) for one in documents]
+    read = [(one, *read_document(one, wanted)) for one in documents]
     cells = collect([(known, found) for _, known, found in read], choice, only, problems)
     files = tuple(_file(document, known, found, cells) for document, known, found in read)
     return Outputs(
@@ -243,15 +243,6 @@ def _open(paths: Iterable[Path]) -> tuple[list[Document], list[Problem]]:
     kept, older = newest_lm_eval(lm_eval)
     left_out = {id(one) for one in lm_eval} - {id(one) for one in kept}
     return [one for one in documents if id(one) not in left_out], [*problems, *older]
-
-
-def _read(document: Document, wanted: Wanted) -> tuple[str, list[Found]]:
-    """A file that looks like a format and is built otherwise is one that cannot be read."""
-    try:
-        return read_document(document, wanted)
-    except (AttributeError, LookupError, TypeError, ValueError) as reason:
-        said = f"it looks like a known format, but is built otherwise ({type(reason).__name__}: {reason})"
-        return "unknown", [Problem("unknown format", document.file, said)]
 
 
 def _file(document: Document, known: str, found: Sequence[Found], cells: Cells) -> FileRead:
