@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from shortlist import load_study
+from shortlist.cli.outputs import holds_outputs
 from tests.cli.terminal import Terminal
 from tests.judges.server import serving
 from tests.outputs.samples import ASKED, SAMPLES, write
@@ -109,6 +110,22 @@ def test_files_of_items_are_read_as_before(folder, shortlist):
     for name, text in {"a.txt": "short", "b.txt": "much longer"}.items():
         (items / name).write_text(text)
     assert shortlist.json("run", "answers", "-k", 1, *program())["top"] == ["b.txt"]
+
+
+def test_what_is_items_and_what_is_outputs(tmp_path):
+    def is_outputs(text, name="f.csv"):
+        (tmp_path / name).write_text(text)
+        return holds_outputs([tmp_path / name])
+
+    assert not is_outputs("name,content\na,x\n")
+    assert not is_outputs("name,content,answer\na,x,y\na,x,z\n")
+    assert not is_outputs("name,text,answer\na,x,y\nb,x,z\n")
+    assert is_outputs("name,text,answer\na,x,y\nb,x,z\na,w,y\nb,w,z\n")
+    assert is_outputs("item,case,output\na,c,y\nb,c,z\n")
+    assert not is_outputs("a\nb\n", "f.txt")
+    assert not is_outputs('{"name": "a", "content": "x"}\n', "f.jsonl")
+    assert is_outputs("[]", "f.json")
+    assert holds_outputs([tmp_path, tmp_path])
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if name not in ("wide", "DSPy")])

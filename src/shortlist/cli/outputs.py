@@ -13,8 +13,8 @@ from shortlist.errors import BadCases, BadOutputs, BadVotes, NotInstalled
 from shortlist.judges.base import Case
 from shortlist.judges.cases import read_cases
 from shortlist.judges.pending import KnownAnswer
-from shortlist.outputs.documents import find_paths, open_document
-from shortlist.outputs.formats import NAMES, TARGETS, Wanted, recognise
+from shortlist.outputs.documents import Document, find_paths, open_document
+from shortlist.outputs.formats import ITEM, NAMES, TARGETS, Wanted, find_column, recognise
 from shortlist.outputs.read import ACCEPTABLE, Outputs, inspect_outputs
 from shortlist.outputs.rows import NOTE
 from shortlist.votes.files import STANDARD_INPUT
@@ -182,10 +182,16 @@ def _is_folder_of_outputs(path: Path) -> bool:
 
 
 def _is_recognised(path: Path) -> bool:
-    """A table with a column `content` is one of items."""
     try:
         document = open_document(path)
     except (BadVotes, NotInstalled, OSError):
         return False
-    is_items = "content" in {plain_title(str(name)) for name in document.first}
-    return not is_items and recognise(document, Wanted()) is not None
+    known = recognise(document, Wanted())
+    return known is not None and not (known.name == "long" and _are_items(document))
+
+
+def _are_items(document: Document) -> bool:
+    """A table of items has a column `content`, or names each item once and no case."""
+    titles = {plain_title(str(name)) for name in document.first}
+    names = [record.get(find_column(document.first, ITEM) or "") for record in document.records]
+    return "content" in titles or ("case" not in titles and len(set(map(str, names))) == len(names))

@@ -217,7 +217,7 @@ def _parsed(cell: Any) -> Any:
         return cell
 
 
-def _find(record: Record, known: Sequence[str]) -> str | None:
+def find_column(record: Record, known: Sequence[str]) -> str | None:
     """The first of these columns that the record has; capitals and blanks do not matter."""
     titles: dict[str, str] = {}
     for name in record:
@@ -226,12 +226,12 @@ def _find(record: Record, known: Sequence[str]) -> str | None:
 
 
 def _is_long(document: Document) -> bool:
-    return _find(document.first, ITEM) is not None and _find(document.first, OUTPUT) is not None
+    return find_column(document.first, ITEM) is not None and find_column(document.first, OUTPUT) is not None
 
 
 def _long(document: Document) -> Iterator[Found]:
     titles = dict.fromkeys(name for record in document.records for name in record)
-    columns = {part: _find(titles, known) for part, known in KNOWN.items()}
+    columns = {part: find_column(titles, known) for part, known in KNOWN.items()}
     others = [name for name in titles if plain_title(name) in OUTPUT and name != columns["output"]]
     if others:
         text = f"outputs are read from {columns['output']}, and {', '.join(others)} is not read"
@@ -286,13 +286,17 @@ def _is_wide(document: Document) -> bool:
 
 
 def _wide_items(document: Document) -> list[str]:
-    known = {_find(document.first, CASE), _find(document.first, TEXT), _find(document.first, REFERENCE)}
+    known = {
+        find_column(document.first, CASE),
+        find_column(document.first, TEXT),
+        find_column(document.first, REFERENCE),
+    }
     return [name for name in document.first if name not in known and name]
 
 
 def _wide(document: Document) -> Iterator[Found]:
     parts = {"case": CASE, "text": TEXT, "reference": REFERENCE}
-    columns = {part: name for part, known in parts.items() if (name := _find(document.first, known)) is not None}
+    columns = {part: name for part, known in parts.items() if (name := find_column(document.first, known)) is not None}
     for item in _wide_items(document):
         for found in _by_columns(document, {**columns, "output": item}):
             yield replace(found, parts={"item": item}) if isinstance(found, Row) else found
@@ -389,7 +393,7 @@ def _read_mapped(document: Document, told: Mapping[str, str]) -> Iterator[Found]
     if missing:
         yield _without(document, missing[0])
         return
-    known = {part: _find(document.first, names) for part, names in KNOWN.items()}
+    known = {part: find_column(document.first, names) for part, names in KNOWN.items()}
     if "text" in told:
         del known["case"]
     columns = {part: name for part, name in {**known, **told}.items() if name}
@@ -409,7 +413,7 @@ def _without(document: Document, name: str) -> Problem:
 def _unknown(document: Document) -> Problem:
     if not document.records:
         return Problem("nothing", document.file, "there are no records in it")
-    if _is_wide(document) and (_find(document.first, CASE) or _find(document.first, TEXT)):
+    if _is_wide(document) and (find_column(document.first, CASE) or find_column(document.first, TEXT)):
         said = f"its columns are {_listed(document.first)}; they may be items, with one row for each case"
         return Problem("wide table", document.file, said)
     return Problem("unknown format", document.file, f"its fields are {_listed(document.first)}")
