@@ -17,7 +17,7 @@ LAYERS = [
     ["simulation"],
     ["baselines"],
     ["core"],
-    ["errors"],
+    ["errors", "verify"],
 ]
 CORE_LAYERS = [
     ["arrays", "revisions"],

@@ -70,23 +70,32 @@ def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTabl
     digests = [digests[place] for place in new]
     if "ledger" not in state.stopping.wants:
         return _independent(rows, source, state, table, digests, repeated)
-    earlier = _earlier(table, items)
-    is_sorted = _looks_sorted(state.problem.family, earlier, rows)
+    earlier = earlier_rows(table, items)
+    is_sorted = look_sorted(state.problem.family, earlier, rows)
+    order, fixed = fix_bets(rows, earlier, is_sorted, study, table)
+    return _event(rows.select(order), source, fixed, [digests[place] for place in order], repeated, is_sorted)
+
+
+def fix_bets(
+    rows: ImportRows, earlier: ImportRows, is_sorted: bool, study: StudyState, table: RowTable
+) -> tuple[list[int], tuple[list[float], list[float], list[float]]]:
+    """The order in which the rows are counted, and in this order their bets, their weights and their shares in the
+    grid. They follow from the votes before and from what the rows are about."""
+    state = study.settled
     order, units = _find_units(state.problem.n, earlier, rows)
-    units = units.trusting_no_order() if is_sorted else units
-    rows, digests = rows.select(order.tolist()), [digests[place] for place in order.tolist()]
+    units, rows = units.trusting_no_order() if is_sorted else units, rows.select(order.tolist())
     seen = table.seen_units
     is_new = np.array([unit is None or unit not in seen for unit in rows.unit], dtype=np.bool_)
     if study.spent:
         is_new &= _may_bet(rows, study)
-    bets, weights, share = np.empty(0), np.empty(0), np.where(is_new, units.share, 0.0)
-    if len(rows.first):
-        with one_thread():
-            placed = place_import(state, rows.block, units, is_new)
-        assert placed.bets is not None
-        assert placed.weights is not None
-        bets, weights = placed.bets, placed.weights
-    return _event(rows, source, (bets.tolist(), weights.tolist(), share.tolist()), digests, repeated, is_sorted)
+    if not len(rows.first):
+        return [], ([], [], [])
+    with one_thread():
+        placed = place_import(state, rows.block, units, is_new)
+    assert placed.bets is not None
+    assert placed.weights is not None
+    share = np.where(is_new, units.share, 0.0)
+    return order.tolist(), (placed.bets.tolist(), placed.weights.tolist(), share.tolist())
 
 
 def _compare(rows: ImportRows, digests: Sequence[str], table: RowTable, family: Family) -> list[bool | None]:
@@ -152,7 +161,7 @@ def _event(
     return Imported(*votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted)
 
 
-def _earlier(table: RowTable, items: Sequence[str]) -> ImportRows:
+def earlier_rows(table: RowTable, items: Sequence[str]) -> ImportRows:
     """The rows of earlier imports. Their ids are not kept."""
     number = {item: place for place, item in enumerate(items)}
     found = [
@@ -163,6 +172,6 @@ def _earlier(table: RowTable, items: Sequence[str]) -> ImportRows:
     return ImportRows(*zip(*found, strict=True)) if found else ImportRows((), (), (), (), (), ())
 
 
-def _looks_sorted(family: Family, earlier: ImportRows, rows: ImportRows) -> bool:
+def look_sorted(family: Family, earlier: ImportRows, rows: ImportRows) -> bool:
     """Whether these votes, or all imported votes with them, look sorted: small files may each be too short to tell."""
     return any(looks_sorted(family, *votes.block[:3]) for votes in (rows, earlier.joined(rows)))

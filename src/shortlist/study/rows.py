@@ -13,6 +13,7 @@ from shortlist.core.stopping.verdict import Verdict, html_table
 from shortlist.errors import NotInstalled
 from shortlist.study.events import (
     Asked,
+    Changed,
     Entry,
     Imported,
     JudgeSetup,
@@ -156,7 +157,9 @@ class RowTable:
         self.repeated += event.repeated
         self.is_sorted = self.is_sorted or event.is_sorted
 
-    def _nothing(self, event: Shown | TakenOver | Paused | Materials | TextShown | JudgeSetup, entry: Entry) -> None:
+    def _nothing(
+        self, event: Shown | TakenOver | Paused | Changed | Materials | TextShown | JudgeSetup, entry: Entry
+    ) -> None:
         """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
@@ -175,7 +178,8 @@ FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
     Asked: RowTable._asked, Shown: RowTable._nothing, TakenOver: RowTable._nothing, Told: RowTable._told,
     Settled: RowTable._settled, Reopened: RowTable._reopened, Skipped: RowTable._skipped, Lost: RowTable._lost,
     Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
-    Materials: RowTable._nothing, TextShown: RowTable._nothing, JudgeSetup: RowTable._nothing,
+    Changed: RowTable._nothing, Materials: RowTable._nothing, TextShown: RowTable._nothing,
+    JudgeSetup: RowTable._nothing,
 }  # fmt: skip
 
 

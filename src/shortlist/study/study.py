@@ -27,12 +27,13 @@ from shortlist.errors import (
 )
 from shortlist.study.ballots import open_ballot
 from shortlist.study.caveats import import_caveats
-from shortlist.study.claims import NO_CASES, CasePool
+from shortlist.study.claims import NO_CASES, CasePool, check_change, check_min_judges
 from shortlist.study.events import (
     DROPPED,
     EXPIRED,
     VOIDED,
     Asked,
+    Changed,
     CountedVote,
     Event,
     JudgeSetup,
@@ -343,6 +344,45 @@ class Study(StudyView):
         with self._sync.transaction():
             if paused != self._state.paused:
                 self._add(Paused(paused))
+
+    def change(
+        self, /, *, max_votes: int | Literal["unchanged"] | None = "unchanged",
+        delta: float | Literal["unchanged"] = "unchanged", min_judges: int | Literal["unchanged"] = "unchanged",
+        **others: object,
+    ) -> Verdict[str]:  # fmt: skip
+        """Change the vote budget, delta or the number of judges of a study that may have votes already.
+
+        max_votes: None is no limit. A study whose budget was used up goes on with the same proof, and all answers that
+            came after its end count. A budget of no more than the votes so far ends the study. A proved study stays
+            proved.
+        delta: can only be made smaller. Everything that was proved with the larger delta is worked out again, so a
+            proved study may be open again. What is proved is still the error of the largest delta that was in force
+            since the first question, and the guarantee says so.
+        min_judges: on how many judges a proof must rest at least. When it rises, everything is worked out again, so a
+            proved study may be open again; when it falls, what is proved stays. A study that was created with 1 does
+            not keep what each judge gave, so there it can rise only before the first question.
+
+        Other settings cannot be changed, and the error says why: create a new study.
+        """
+        settings = {"max_votes": max_votes, "delta": delta, "min_judges": min_judges}
+        given = {name: value for name, value in settings.items() if value != "unchanged"}
+        with self._sync.transaction():
+            self._add(*due(self._state, time.time()))
+            if changes := check_change(self.problem, {**others, **given}):
+                if "min_judges" in changes:
+                    self._check_min_judges(changes["min_judges"])
+                self._add(Changed(changes))
+        return self.verdict
+
+    def _check_min_judges(self, number: int) -> None:
+        """Raise BadProblem if proofs of this study cannot rest on so many judges."""
+        check_min_judges(number, self.stopping)
+        is_begun = self._state.n_asked > 0 or bool(self._sync.table.rows)
+        if number > 1 and is_begun and self._state.ahead.evidence.kept_ledger.by_judge is None:
+            raise BadProblem(
+                "this study was created with min_judges 1 and does not keep what each judge gave, so the number can "
+                "rise only before the first question. Create a new study"
+            )
 
     def record(self, events: Sequence[Materials | TextShown | JudgeSetup]) -> None:
         """Record what judges are shown and how they answer. It is not compared with `setups` here."""
