@@ -15,7 +15,7 @@ from shortlist.votes.files import BadRow, Source
 VERDICTS = ("outcome", "winner", "loser")
 TARGETS = ("first", "second", *VERDICTS, "weight", "judge", "case", "id")
 GAME_ENDS, GAME_SCORE = ("games: answer A", "games: answer B"), "games: score"
-PAIR_ENDS, PAIR_WINNER = ("games: first answer", "games: second answer"), "games: winner"
+PAIR_ENDS, PAIR_WINNER = ("games: first answer", "games: second answer"), "games: won"
 PAIR_COLUMNS = ("model_1", "model_2", "g1_winner", "g2_winner")
 TIE_MARKS = ("tie", "draw", "is_tie", "is_draw")
 ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
