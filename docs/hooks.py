@@ -20,6 +20,7 @@ NAMES = "<!-- generated: names -->"
 CHAPTERS = {
     "study": "Studies",
     "judges": "Judges",
+    "outputs": "Outputs",
     "votes": "Vote files",
     "report": "Reports",
     "core": "Estimates and certificates",

@@ -9,6 +9,7 @@ ROOT = Path(shortlist.__file__).parent
 LAYERS = [
     ["cli"],
     ["web"],
+    ["outputs"],
     ["judges", "report"],
     ["plots"],
     ["analysis"],
@@ -96,7 +97,7 @@ def test_the_core_knows_only_numbers():
 def test_optional_packages_are_imported_nowhere_by_name():
     """They are loaded where they are used, by `votes.files.load`, which says how to install them."""
     for _, file in modules():
-        assert not {target.split(".")[0] for target in imports(file)} & {"pandas", "polars", "pyarrow"}
+        assert not {target.split(".")[0] for target in imports(file)} & {"openpyxl", "pandas", "polars", "pyarrow"}
 
 
 def test_no_hidden_randomness():

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from shortlist.judges.run import find_top as find_top
     from shortlist.judges.run import run_study as run_study
     from shortlist.judges.run_log import StudyRun as StudyRun
+    from shortlist.outputs.read import Outputs as Outputs
+    from shortlist.outputs.read import inspect_outputs as inspect_outputs
+    from shortlist.outputs.read import read_outputs as read_outputs
     from shortlist.report.page import write_report as write_report
     from shortlist.simulation.run import simulate as simulate
     from shortlist.simulation.worlds import make_instance as make_instance
@@ -67,6 +70,7 @@ _HOMES = {
     "LearnThenProve": "core.sampling.learn_then_prove",
     "MemoryCache": "judges.pending",
     "OracleTracking": "core.sampling.oracle_tracking",
+    "Outputs": "outputs.read",
     "Posterior": "core.stopping.posterior",
     "Question": "study.questions",
     "Reading": "votes.read",
@@ -87,11 +91,13 @@ _HOMES = {
     "create_study": "study.create",
     "find_top": "judges.run",
     "fit": "core.arrays",
+    "inspect_outputs": "outputs.read",
     "inspect_votes": "votes.read",
     "load_study": "study.create",
     "make_instance": "simulation.worlds",
     "make_table": "votes.table",
     "read_cases": "judges.cases",
+    "read_outputs": "outputs.read",
     "read_votes": "votes.read",
     "run_study": "judges.run",
     "simulate": "simulation.run",

@@ -6,6 +6,7 @@ ShortlistError
 │   ├── BadFamily        unknown family, sigma that is not positive
 │   ├── BadOutcome       a vote that is not a number, or out of range
 │   ├── BadVotes         a vote file or vote arrays that cannot be read
+│   ├── BadOutputs       outputs of items on cases that cannot be read, or are not complete
 │   ├── BadProof         a proof that does not hold, or cannot be read or written
 │   ├── BadInstance      a simulation that cannot be set up
 │   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
@@ -62,6 +63,10 @@ class BadOutcome(BadInput):
 
 class BadVotes(BadInput):
     """A vote file or vote arrays that cannot be read."""
+
+
+class BadOutputs(BadInput):
+    """Outputs of items on cases that cannot be read, or are not complete."""
 
 
 class BadProof(BadInput):

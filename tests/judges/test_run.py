@@ -383,6 +383,29 @@ def test_one_call_serves_all_who_wait_for_it():
     assert (found.costs.calls, found.costs.saved, found.verdict.votes) == (2, 6, 8)
 
 
+@pytest.mark.parametrize("position", ["random", "both"])
+def test_calls_whose_answer_is_known_are_not_made(position):
+    asked = []
+
+    def judge(call):
+        asked.append(call)
+        return min(call.first, call.second)
+
+    def known(call):
+        pair = {call.first, call.second}
+        return 0.5 if pair == {"ann", "bob"} else float(call.first == "dee") if "dee" in pair else None
+
+    study = shortlist.create_study(ITEMS, k=3)  # dee wins by what is known, although the judge prefers ann
+    judged = shortlist.CallableJudge(judge, takes_call=True)
+    done = run(study, judged, cases=["x", "y"], position=position, known_answer=known, max_calls=50)
+    assert not any(known(call) is not None for call in asked)
+    assert done.costs.calls == len(asked)
+    counted = [row for row in study.rows if row.status == "counted"]
+    assert {row.outcome for row in counted if {row.first, row.second} == {"ann", "bob"}} <= {0.5}
+    assert all(row.outcome == (row.first == "dee") for row in counted if "dee" in (row.first, row.second))
+    assert "dee" in done.verdict.top
+
+
 def test_without_cases_nothing_is_reused():
     cache = shortlist.MemoryCache()
     found = run(new_study(max_votes=30, delta=1e-9), min, cache=cache)

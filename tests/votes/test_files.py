@@ -1,11 +1,13 @@
 """Files as they come: marks, endings, quotes, encodings, sizes; and files that are something else."""
 
 import csv
+import gzip
 import json
+import sys
 
 import pytest
 
-from shortlist.errors import BadVotes
+from shortlist.errors import BadVotes, NotInstalled
 from shortlist.votes.read import inspect_votes, read_votes
 
 HEAD = "first,second,outcome\n"
@@ -104,8 +106,10 @@ def test_entries_of_an_array_know_their_lines(tmp_path):
         (b'"first,second,outcome\nx,y,1\n', "v.csv", "line 1: the quotation marks of the header"),
         (b"first,second,outcome\nx,\xe9,1\n", "v.csv", "line 2: not UTF-8"),
         ("first,second,outcome\nx,y,1\n".encode("utf-16"), "v.csv", "is UTF-16"),
-        (b"\x1f\x8b\x08\x00", "v.csv.gz", "compressed"),
-        (b"PK\x03\x04\x14", "v.xlsx", "save it as CSV"),
+        (b"\x1f\x8b\x08\x00", "v.csv.gz", "cannot read"),
+        (gzip.compress(gzip.compress(b"first")), "v.csv.gz", "compressed twice"),
+        (b"PK\x03\x04\x14", "v.csv", "an archive; unpack it"),
+        (b"\xd0\xcf\x11\xe0", "v.xls", "an old Excel workbook"),
         (b"\x00\x01\x02\x03", "v.bin", "columns"),
         (b"first,second,outcome\n", "v.csv", "contains no votes"),
         (b"first,second,outcome\nx,a\x00b,1\n", "v.csv", "NUL character"),
@@ -141,3 +145,44 @@ def test_what_is_no_file(tmp_path):
     for source, message in ((tmp_path, "cannot read"), ("a\0b", "cannot read"), (7, "not from int"), (None, "a path")):
         with pytest.raises(BadVotes, match=message):
             read_votes(source)
+
+
+def test_packed_files_and_standard_input(tmp_path, monkeypatch):
+    plain = write(tmp_path, HEAD + "x,y,1\n")
+    lines = write(tmp_path, gzip.compress(b'{"first": "x", "second": "y", "outcome": 1}'), "votes.jsonl.gz")
+    packed = write(tmp_path, gzip.compress(plain.read_bytes()), "votes.csv.gz")
+    unnamed = write(tmp_path, gzip.compress(plain.read_bytes()), "votes")
+    expected = read_votes(plain).outcome.tolist()
+    for file in (lines, packed, unnamed):
+        assert read_votes(file).outcome.tolist() == expected
+    for file in (plain, packed):
+        with file.open("rb") as opened:
+            monkeypatch.setattr("sys.stdin", type("Input", (), {"buffer": opened}))
+            reading = inspect_votes("-")
+        assert (reading.file, reading.table.outcome.tolist()) == ("standard input", expected)
+    with pytest.raises(BadVotes, match="cannot read"):
+        read_votes(write(tmp_path, packed.read_bytes()[:-9], "cut.csv.gz"))
+
+
+def test_excel_says_how_to_get_its_reader(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(NotInstalled, match=r"an Excel file needs openpyxl: pip install 'shortlist\[frames\]'"):
+        read_votes(write(tmp_path, b"PK", "votes.xlsx"))
+
+
+def test_excel(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in ([None, None], ["first", "second", "outcome"], ["x", "y", 1], [None], ["y", "x", 0.5]):
+        book.active.append(row)
+    book.create_sheet("no cells")
+    book.save(tmp_path / "votes.xlsx")
+    reading = inspect_votes(tmp_path / "votes.xlsx")
+    assert reading.table.outcome.tolist() == [1, 0.5]
+    assert (reading.numbered_by, reading.table.line.tolist()) == ("row", [3, 5])
+    book.create_sheet("more").append(["a"])
+    book.save(tmp_path / "two.xlsx")
+    with pytest.raises(BadVotes, match="2 sheets with cells"):
+        read_votes(tmp_path / "two.xlsx")
+    with pytest.raises(BadVotes, match="cannot read"):
+        read_votes(write(tmp_path, b"PK\x03\x04 broken", "broken.xlsx"))

@@ -7,7 +7,7 @@ import pytest
 
 from shortlist.core.families import Gaussian
 from shortlist.errors import BadVotes
-from shortlist.votes.formats import EXTRAS, FORMATS, GAME_ENDS, ONE_HOT, read_map
+from shortlist.votes.formats import EXTRAS, FORMATS, GAME_ENDS, ONE_HOT, PAIR_COLUMNS, PAIR_ENDS, read_map
 from shortlist.votes.read import inspect_votes, read_votes
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "guides" / "vote-files.md"
@@ -79,6 +79,28 @@ def test_arena_hard_judgments_are_two_games_with_the_sides_swapped(tmp_path):
     assert [row.line for row in reading.bad_rows] == [2, 3, 4]
     assert reading.columns_not_read == ()
     assert "0.75" in reading.notes[0]
+
+
+def test_mt_bench_pairs_are_two_games_with_the_sides_swapped(tmp_path):
+    row = {"question_id": 7, "model_1": "x", "model_2": "y", "judge": ["j", "pair-v2"], "turn": 1}
+    winners = [("model_1", "model_1"), ("tie", "model_2"), ("error", "model_1"), ("x", "y")]
+    rows = [{**row, "g1_winner": one, "g2_winner": other} for one, other in winners]
+    reading = inspect_votes(write(tmp_path, "\n".join(map(json.dumps, rows)), "j_pair.jsonl"))
+    assert reading.format == "MT-bench pairs"
+    assert votes(reading.table) == [("x", "y", 1), ("y", "x", 0), ("x", "y", 0.5), ("y", "x", 1)]
+    assert reading.table.case == ("7",) * 4
+    assert set(reading.table.judge) == {'["j", "pair-v2"]'}
+    assert [bad.line for bad in reading.bad_rows] == [3, 4]
+    assert "an error is not a vote" in reading.bad_rows[0].reason
+
+
+@pytest.mark.parametrize(("grade", "share"), [("A<<B", 0), ("A<B", 0.25), ("B=A", 0.5), ("[[B<A]]", 0.75), ("B<<A", 1)])
+def test_grades_from_the_other_side(tmp_path, grade, share):
+    file = write(tmp_path, f"model_a,model_b,score\nx,y,{grade}\n")
+    assert votes(read_votes(file)) == [("x", "y", share)]
+    games = {"model": "y", "baseline": "x", "games": [{"score": grade}, {"score": "A=B"}]}
+    judged = write(tmp_path, json.dumps(games), "judgments.jsonl")
+    assert votes(read_votes(judged))[0] == ("x", "y", share)
 
 
 def test_extras(tmp_path):
@@ -205,7 +227,9 @@ def test_the_docs_have_every_format_and_every_extra():
     text = DOCS.read_text()
     for known in FORMATS:
         assert known.name in text
-        for column in () if known.first == GAME_ENDS[0] else (known.first, known.second, *known.verdicts):
+        for column in (
+            () if known.first in (GAME_ENDS[0], PAIR_ENDS[0]) else (known.first, known.second, *known.verdicts)
+        ):
             assert all(f"`{part}`" in text for part in column.split("/")), column
-    for title in (*ONE_HOT, "games", *(title for known in EXTRAS.values() for title in known)):
+    for title in (*ONE_HOT, *PAIR_COLUMNS, "games", *(title for known in EXTRAS.values() for title in known)):
         assert f"`{title}`" in text

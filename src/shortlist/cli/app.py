@@ -25,6 +25,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "demo": Entry("report:demo", FIND, "Find the best 3 of 12 prompts with simulated judges, and write a report."),
     "run": Entry("run:run", FIND, "Find the best k items with a program, a language model or recorded votes as judge."),
+    "outputs": Entry("outputs:outputs", FIND, "Show how files of outputs are read."),
     "judge": Entry("run:judge", FIND, "Judge pairs in the terminal."),
     "serve": Entry("serve:serve", FIND, "Start the web service, where people judge pairs in their browsers."),
     "create": Entry("studies:create", STUDY, "Create a study."),

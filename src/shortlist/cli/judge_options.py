@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from shortlist.cli.options import COLUMNS, load_single_votes, note
+from shortlist.cli.outputs import FIELDS
 from shortlist.core.families import Family
 from shortlist.errors import BadJudge, NotInstalled
 from shortlist.judges.base import Call, Case, Judge
@@ -67,7 +68,7 @@ UNIT = typer.Option(
     "vote is independent. Default: case if the file has cases, else row.",
     rich_help_panel=JUDGE,
 )
-RECORDED_MAP = typer.Option(None, "--map", help=COLUMNS, rich_help_panel=JUDGE)
+RECORDED_MAP = typer.Option(None, "--map", help=f"{COLUMNS} Without --votes: {FIELDS}", rich_help_panel=JUDGE)
 JUDGE_NAME = typer.Option(
     None,
     help="Name of the judge. Default: made from what decides its answers, such as model and prompt.",

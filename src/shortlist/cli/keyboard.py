@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.columns import Columns
 from rich.console import Console, Group
@@ -51,7 +52,7 @@ ARROWS = {b"\x1b[C": "right", b"\x1b[D": "left", b"\x1bOC": "right", b"\x1bOD": 
 def judge_in_terminal(
     study: Study,
     judge: str,
-    contents: Mapping[str, str] | None,
+    contents: Mapping[str, str] | Mapping[str, Mapping[str, str]] | None,
     cases: Sequence[Case] | None,
     shows_texts: bool = True,
 ) -> None:
@@ -107,7 +108,7 @@ class _Session:
     """One sitting, from the first question to the last."""
 
     def __init__(
-        self, study: Study, judge: str, contents: Mapping[str, str], cases: Sequence[Case] | None, lease: RunLease,
+        self, study: Study, judge: str, contents: Mapping[str, Any], cases: Sequence[Case] | None, lease: RunLease,
         terminal: int,
     ) -> None:  # fmt: skip
         self._study, self._judge, self._contents, self._lease = study, judge, contents, lease
@@ -220,14 +221,16 @@ class _Session:
     def _show(self, question: Question) -> None:
         width = max(20, self._out.width // 2 - 1)
         sides = ((question.first, "1 ←"), (question.second, "2 →"))
-        panels = [Panel(self._body(item), title=Text(key), width=width, padding=(0, 1)) for item, key in sides]
         case = case_of(question, self._study.seed, self._cases)
+        panels = [Panel(self._body(item, case), title=Text(key), width=width, padding=(0, 1)) for item, key in sides]
         head = [] if case is None else [Panel(Text(_short(case.text)), title=Text("case"), padding=(0, 1))]
         place = "" if question.place is None else f"{question.place + 1} of {len(self._study.rows_of(self._judge))}"
         self._out.print(Group(Text(place, style="dim"), *head, Columns(panels, padding=(0, 0), expand=False)))
 
-    def _body(self, item: str) -> Text:
+    def _body(self, item: str, case: Case | None) -> Text:
         content = self._contents.get(item)
+        if isinstance(content, Mapping):
+            content = None if case is None else content.get(case.id)
         name = Text(item, style="bold")
         return name if content is None else Text.assemble(name, "\n\n", _short(content))
 

@@ -41,7 +41,6 @@ from shortlist.cli.options import (
     DELTA,
     FAMILY,
     FAR,
-    ITEMS,
     JSON,
     JUDGES_CLAIM,
     MAX_VOTES,
@@ -60,10 +59,25 @@ from shortlist.cli.options import (
     print_json,
     say,
 )
+from shortlist.cli.outputs import (
+    ACCEPT,
+    FILTER,
+    FORMAT,
+    MISSING,
+    ONLY,
+    REPEAT,
+    THINKING,
+    TURN,
+    WIDE,
+    Missing,
+    OutputOptions,
+    Thinking,
+    read_material,
+)
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import make_family
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadCases, BadJudge, JudgeFailed, StorageUnavailable, StudyDiffers
+from shortlist.errors import BadCases, BadJudge, BadOutputs, JudgeFailed, StorageUnavailable, StudyDiffers
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import listed_cases, run_study
 from shortlist.judges.run_log import StudyRun
@@ -71,6 +85,7 @@ from shortlist.judges.setup import set_up
 from shortlist.study.create import create_study, load_study
 from shortlist.study.schema import shown
 from shortlist.study.study import Study
+from shortlist.votes.files import STANDARD_INPUT
 from shortlist.votes.items import read_items
 
 CALLS = "Calls to the judge"
@@ -83,6 +98,12 @@ class Order(StrEnum):
     both = "both"
 
 
+MATERIAL = typer.Argument(
+    ...,
+    metavar="ITEMS",
+    help="Items: a text file with one item per line, a CSV, TSV or JSON Lines file with columns name and content, or a "
+    "folder of files. Or outputs, with their items and cases: files as `shortlist outputs` reads them.",
+)
 ORDER = typer.Option(
     Order.random,
     help="Show the two items in random order, or ask in both orders and take the mean.",
@@ -107,7 +128,7 @@ SEED = typer.Option(0, help="Random seed: which item is shown first, which case 
 
 
 def run(
-    items: Path = ITEMS,
+    items: list[Path] = MATERIAL,
     k: int = K,
     judge: str | None = COMMAND,
     keep: int | None = KEEP,
@@ -120,6 +141,15 @@ def run(
     unit: Unit | None = UNIT,
     judge_name: str | None = JUDGE_NAME,
     as_new_judge: bool = AS_NEW_JUDGE,
+    missing: Missing = MISSING,
+    turn: str = TURN,
+    repeat: str = REPEAT,
+    only: list[str] | None = ONLY,
+    wide: bool = WIDE,
+    thinking: Thinking = THINKING,
+    format: str | None = FORMAT,
+    filter: str | None = FILTER,
+    accept: list[str] | None = ACCEPT,
     cases: Path | None = CASES,
     cases_claim: Claim = CASES_CLAIM,
     judges_claim: JudgesClaim = JUDGES_CLAIM,
@@ -139,20 +169,30 @@ def run(
     family: str = FAMILY,
     sigma: float = SIGMA,
     seed: int = SEED,
-    name: str | None = typer.Option(None, help="Name of the study. Default: the name of the file of items."),
+    name: str | None = typer.Option(
+        None, help="Name of the study. Default: the name of the file, or of the folder of several files."
+    ),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
     """Find the best k items with a program, a language model or recorded votes as judge.
 
+    The items are listed in a file, or come with their outputs on cases from the files of another tool.
     Progress is saved after every vote. Run the same command again to resume. Exit codes: 0 proved, 3 ended without a
     proof, 2 wrong input, 4 the judge or the storage failed and the run can be resumed, 130 interrupted.
     """
-    listed, known = read_items(items), None if cases is None else read_cases(cases)
-    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, columns, unit, judge_name)
+    fields, titles = (columns, None) if votes is None else (None, columns)
+    shown_options = OutputOptions(fields, missing, turn, repeat, only, wide, thinking, format, filter, accept)
+    listed = read_material(items, cases, shown_options)
+    known = listed.cases
+    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, titles, unit, judge_name)
     chosen = options.make(listed.names, known, make_family(family, sigma))
     if cases_claim is Claim.like_these and known is None and votes is None:
         raise BadCases("a claim about cases like these needs cases; give --cases FILE")
+    if missing is Missing.lose and make_family(family, sigma).is_measured:
+        raise BadOutputs("a missing output has no measured difference; choose --missing refuse or drop")
+    if cases_claim is Claim.like_these and listed.has_repeats:
+        raise BadCases("repeats of a case are not cases drawn afresh; claim these cases, or take one repeat")
     if chosen is None and as_json:
         raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
     with plain_name_errors():
@@ -180,7 +220,7 @@ def run(
             found = run_study(
                 study, chosen, workers=workers, cases=known, contents=listed.contents, position=order.value,
                 retries=retries, time_limit=time_limit, max_calls=max_calls, storage_patience=storage_patience,
-                as_new_judge=as_new_judge, progress=display.show, warn=display.warn,
+                as_new_judge=as_new_judge, known_answer=listed.known_answer, progress=display.show, warn=display.warn,
             )  # fmt: skip
         except (JudgeFailed, StorageUnavailable) as failure:
             raise type(failure)(f"{failure}; {_saved(study)}. To resume, run: {_command(storage)}") from None
@@ -202,9 +242,11 @@ def _with_higher_budget(other: StudyDiffers, storage: str, max_votes: int | None
     return study
 
 
-def _name(items: Path) -> str:
-    """A name for the study from that of its items."""
-    return re.sub(r"[^\w .-]", "-", items.resolve().stem).lstrip(" .-")[:100] or "study"
+def _name(items: Sequence[Path]) -> str:
+    """A name for the study from that of its items; of several files from that of their folder."""
+    path = items[0].resolve() if len(items) == 1 else items[0].resolve().parent
+    stem = "outputs" if str(items[0]) == STANDARD_INPUT else path.stem
+    return re.sub(r"[^\w .-]", "-", stem).lstrip(" .-")[:100] or "study"
 
 
 def _warn_of_others(study: Study, judge: str, display: "RunDisplay") -> None:

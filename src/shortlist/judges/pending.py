@@ -9,7 +9,7 @@ Without cases it would be the same vote again, so the answer is kept only for it
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Protocol
 
-from shortlist.core.outcomes import flipped, outcome_of
+from shortlist.core.outcomes import flipped, outcome_of, outcome_of_share
 from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, LateAnswer, UnknownItem
 from shortlist.judges.base import Call, Case, Skip
 from shortlist.judges.calls import StoragePatience
@@ -29,6 +29,8 @@ from shortlist.study.events import Head
 from shortlist.study.questions import Question
 from shortlist.study.storage import AnswerKey
 from shortlist.study.study import Study
+
+KnownAnswer = Callable[[Call], float | None]  # the first item's share of the win; None if the judge has to be asked
 
 
 class AnswerCache(Protocol):
@@ -178,13 +180,15 @@ class PendingQuestion:
 
 
 class PendingCalls:
-    """`orders` is 1, or 2 to ask every question in both orders and tell the mean."""
+    """`orders` is 1, or 2 to ask every question in both orders and tell the mean. `known` answers calls that need no
+    judge."""
 
     def __init__(
         self, study: Study, setup: RunSetup, orders: int, cache: AnswerCache, log: RunLog, unsaved: UnsavedAnswers,
-        patience: StoragePatience,
+        patience: StoragePatience, known: KnownAnswer | None = None,
     ) -> None:  # fmt: skip
         self._study, self._setup, self._orders, self._unsaved, self._patience = study, setup, orders, unsaved, patience
+        self._known = known
         self._cache, self._log, self._family = cache, log, study.problem.family
         # A single answer without a case is told at once; the first of two orders has to wait for the second.
         self._uses_cache = setup.cases is not None or orders > 1
@@ -262,7 +266,9 @@ class PendingCalls:
         while len(pending.outcomes) < self._orders:
             call = pending.next_call()
             key = self._setup.key(call)
-            known = self._patience(partial(self._cache.find, key)) if self._uses_cache else None
+            known = self._known_outcome(call)
+            if known is None and self._uses_cache:
+                known = self._patience(partial(self._cache.find, key))
             if known is None:
                 waiting = self._waiting.setdefault(key, [])
                 waiting.append(pending)
@@ -271,6 +277,10 @@ class PendingCalls:
             self._add_outcome(pending, call, known)
         self._vote(pending)
         return []
+
+    def _known_outcome(self, call: Call) -> float | None:
+        share = None if self._known is None else self._known(call)
+        return None if share is None else outcome_of_share(share, self._family)
 
     def _text(self, item: str, case: Case | None) -> str | None:
         return text_of(self._setup.contents, item, case)

@@ -34,7 +34,7 @@ from shortlist.errors import (
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, Reply, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy, StoragePatience
 from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
-from shortlist.judges.pending import AnswerCache, PendingCalls, StudyCache, UnsavedAnswers, take_in
+from shortlist.judges.pending import AnswerCache, KnownAnswer, PendingCalls, StudyCache, UnsavedAnswers, take_in
 from shortlist.judges.replay import RecordedJudge
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
@@ -66,6 +66,7 @@ def run_study(
     max_calls: int | None = None,
     storage_patience: float = 60.0,
     as_new_judge: bool = False,
+    known_answer: KnownAnswer | None = None,
     progress: Progress | None = None,
     warn: Warn | None = None,
     stop: threading.Event | None = None,
@@ -88,6 +89,9 @@ def run_study(
     storage_patience: try to reach a storage that does not respond for so many seconds. Nothing new is asked meanwhile.
     as_new_judge: if the judge has other settings than before, let it go on under another name. Its earlier votes stay
         votes of the earlier judge.
+    known_answer: a function of a call for which the judge need not be asked: it returns 1 if the first item wins, 0.5
+        for a tie and 0 if the second wins, always the same, and None for all other calls. `Outputs.known_answer` is
+        such a function: equal outputs are a tie.
     progress: called with the run so far after every vote and skip.
     warn: called with each warning; by default they are logged.
     stop: set this event from another thread to end the run early, as Ctrl-C does.
@@ -127,7 +131,7 @@ def run_study(
         take_in(study, kept, log.warn)
         left = deque(lease.take_over(setup.judge) if resume else ())
         unsaved = UnsavedAnswers(study, lease.id)
-        pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, patience)
+        pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, patience, known_answer)
         with CallPool(judge, policy, texts, log.costs) as pool:
             interrupt.on_signal = pool.wake
             parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, unsaved, patience, log

@@ -1,17 +1,20 @@
-"""Open a vote file or a data frame as a table of named columns: CSV and its relatives, JSON, Parquet, frames.
+"""Open a vote file or a data frame as a table of named columns: CSV and its relatives, JSON, Parquet, Excel, frames.
 
-Nothing is interpreted here: cells are strings or the types of the file's format. pandas, polars and pyarrow are
-optional, and loaded only when they are needed.
+Nothing is interpreted here: cells are strings or the types of the file's format. pandas, polars, pyarrow and openpyxl
+are optional, and loaded only when they are needed. The path `-` is standard input. Files packed by gzip are unpacked.
 """
 
 import csv
+import gzip
 import io
 import json
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -20,9 +23,14 @@ from typing import Any, NamedTuple, TypeVar
 from shortlist.errors import BadVotes, NotInstalled, ShortlistError
 
 T = TypeVar("T")
+STANDARD_INPUT = "-"
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+EXCEL = (".xlsx", ".xlsm")
 UNSUPPORTED = {
-    b"\x1f\x8b": "compressed; unpack it",
-    b"PK\x03\x04": "an Excel workbook or an archive; save it as CSV",
+    GZIP: "compressed twice; unpack it",
+    ZIP: "an archive; unpack it",
+    b"PAR1": "a Parquet file; give it as a path that ends in .parquet",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or CSV",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
 }
@@ -77,14 +85,48 @@ def open_source(source: Any) -> Source:
         return frame
     if not isinstance(source, str | Path):
         raise BadVotes(f"votes are read from a path or a data frame, not from {type(source).__name__}")
-    path, file = Path(source), os.fsencode(source).decode(errors="replace")
+    if is_parquet(source):
+        return read_parquet(shown_path(source), Path(source))
+    packed = read_bytes(source)
+    return read_table(packed) if packed.suffix in EXCEL else _read_text(packed)
+
+
+class Bytes(NamedTuple):
+    """The bytes of a file, unpacked: its name as shown, its suffix without that of the packing, and the bytes."""
+
+    file: str
+    suffix: str
+    data: bytes
+
+
+def shown_path(path: str | Path) -> str:
+    """A path as it is shown."""
+    return "standard input" if str(path) == STANDARD_INPUT else os.fsencode(path).decode(errors="replace")
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Is it a Parquet file, by its name or its first bytes? Raises BadVotes if it cannot be read."""
+    if str(path) == STANDARD_INPUT:
+        return False
+    return Path(path).suffix.lower() in (".parquet", ".pq") or _opened(path, lambda: _begins(Path(path), b"PAR1"))
+
+
+def read_bytes(path: str | Path) -> Bytes:
+    """The bytes of a file or of standard input, unpacked if gzip packed them. Raises BadVotes."""
+    named = Path("") if str(path) == STANDARD_INPUT else Path(path)
+    data = _opened(path, sys.stdin.buffer.read if str(path) == STANDARD_INPUT else named.read_bytes)
+    if data.startswith(GZIP):
+        data = _opened(path, lambda: gzip.decompress(data))
+        named = named.with_suffix("") if named.suffix.lower() == ".gz" else named
+    return Bytes(shown_path(path), named.suffix.lower(), data)
+
+
+def _opened(path: str | Path, read: Callable[[], T]) -> T:
     try:
-        if path.suffix.lower() in (".parquet", ".pq") or _begins(path, b"PAR1"):
-            return read_parquet(file, path)
-        data = path.read_bytes()
-    except (OSError, ValueError) as reason:
-        raise BadVotes(f"cannot read {file}: {getattr(reason, 'strerror', None) or reason}") from None
-    return _read_text(file, path.suffix.lower(), _decode(file, data))
+        return read()
+    except (OSError, EOFError, ValueError, zlib.error) as reason:
+        said = getattr(reason, "strerror", None) or reason
+        raise BadVotes(f"cannot read {shown_path(path)}: {said}") from None
 
 
 def load(package: str, purpose: str) -> Any:
@@ -100,7 +142,8 @@ def _begins(path: Path, mark: bytes) -> bool:
         return opened.read(len(mark)) == mark
 
 
-def _decode(file: str, data: bytes) -> str:
+def decode(file: str, data: bytes) -> str:
+    """The text of a file. Raises BadVotes unless it is UTF-8."""
     for start, kind in UNSUPPORTED.items():
         if data.startswith(start):
             raise BadVotes(f"{file} is {kind}")
@@ -111,8 +154,9 @@ def _decode(file: str, data: bytes) -> str:
         raise BadVotes(f"{file}, line {line}: not UTF-8 text; save it as UTF-8") from None
 
 
-def _read_text(file: str, suffix: str, text: str) -> Source:
+def _read_text(packed: Bytes) -> Source:
     """The first character tells JSON from CSV; the suffix decides where it could be both."""
+    file, suffix, text = packed.file, packed.suffix, decode(packed.file, packed.data)
     begins = text.lstrip()[:1]
     if suffix not in (".csv", ".tsv") and begins in ("{", "["):
         return read_json(file, text)
@@ -202,7 +246,7 @@ def _any_field_size() -> Iterator[None]:
 def read_json(file: str, text: str) -> Source:
     """Each key is a column; a row without the key has an empty cell there."""
     is_array = text.lstrip(BLANK).startswith("[")
-    rows, lines, bad = _array(file, text) if is_array else _lines(text)
+    rows, lines, bad = json_array(file, text) if is_array else json_lines(text)
     names = tuple(dict.fromkeys(key for row in rows for key in row))
     if not all(map(_is_text, names)):
         raise BadVotes(f"{file} has a key that is not text")
@@ -214,7 +258,8 @@ def read_json(file: str, text: str) -> Source:
     return Source(file, kind, "line", names, lines, lambda i: [row.get(names[i]) for row in rows], tuple(bad))
 
 
-def _lines(text: str) -> tuple[list[dict[str, Any]], list[int], list[BadRow]]:
+def json_lines(text: str) -> tuple[list[dict[str, Any]], list[int], list[BadRow]]:
+    """The objects of JSON lines, the line of each, and the lines that are none."""
     rows, lines, bad = [], [], []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(BLANK):
@@ -227,7 +272,7 @@ def _lines(text: str) -> tuple[list[dict[str, Any]], list[int], list[BadRow]]:
     return rows, lines, bad
 
 
-def _array(file: str, text: str) -> tuple[list[dict[str, Any]], list[int], list[BadRow]]:
+def json_array(file: str, text: str) -> tuple[list[dict[str, Any]], list[int], list[BadRow]]:
     """Decode entry by entry, to know their lines. What follows broken JSON is unreliable, so the file is refused."""
     rows, lines, bad = [], [], []
     place, line, counted = text.index("[") + 1, 1, 0
@@ -282,6 +327,29 @@ def _why(reason: Exception) -> str:
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
+# --- Excel workbooks ---
+
+
+def read_table(packed: Bytes) -> Source:
+    """The one sheet of a workbook that has cells. Its first row with cells is the header."""
+    file, opener = packed.file, load("openpyxl", "an Excel file")
+    book = _foreign(file, lambda: opener.load_workbook(io.BytesIO(packed.data), read_only=True, data_only=True))
+    sheets = {sheet.title: _foreign(file, partial(_sheet_rows, sheet)) for sheet in book.worksheets}
+    filled = {title: rows for title, rows in sheets.items() if rows}
+    if len(filled) != 1:
+        raise BadVotes(f"{file} has {len(filled)} sheets with cells; save the one that is meant as CSV")
+    (rows,) = filled.values()
+    names = tuple("" if cell is None else str(cell).strip() for cell in rows[0][1])
+    cells = [(*row, *[None] * len(names))[: len(names)] for _, row in rows[1:]]
+    return Source(file, "Excel", "row", names, [line for line, _ in rows[1:]], lambda i: [row[i] for row in cells])
+
+
+def _sheet_rows(sheet: Any) -> list[tuple[int, tuple[Any, ...]]]:
+    """The rows that have cells, with their numbers."""
+    rows = enumerate(sheet.iter_rows(values_only=True), 1)
+    return [(line, row) for line, row in rows if any(cell is not None for cell in row)]
 
 
 # --- Parquet files and data frames ---

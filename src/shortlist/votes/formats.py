@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shortlist.core.problem import shown
-from shortlist.errors import BadVotes
+from shortlist.errors import BadInput, BadVotes
 from shortlist.votes.cells import GRADES, plain_word, printable
 from shortlist.votes.files import BadRow, Source
 
 VERDICTS = ("outcome", "winner", "loser")
 TARGETS = ("first", "second", *VERDICTS, "weight", "judge", "case", "id")
 GAME_ENDS, GAME_SCORE = ("games: answer A", "games: answer B"), "games: score"
+PAIR_ENDS, PAIR_WINNER = ("games: first answer", "games: second answer"), "games: won"
+PAIR_COLUMNS = ("model_1", "model_2", "g1_winner", "g2_winner")
 TIE_MARKS = ("tie", "draw", "is_tie", "is_draw")
 ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
 ONE_HOT_WORDS = {"100": "model_a", "010": "model_b", "001": "tie"}
@@ -40,6 +42,7 @@ FORMATS = (
     Format("lmarena, one column for each answer", "model_a", "model_b", ("/".join(ONE_HOT),)),
     Format("Arena-Hard grades", "model_a", "model_b", ("score",)),
     Format("Arena-Hard judgments", *GAME_ENDS, (GAME_SCORE,)),
+    Format("MT-bench pairs", *PAIR_ENDS, (PAIR_WINNER,)),
     Format("AlpacaEval", "generator_1", "generator_2", ("preference",)),
     Format("chess results", "white", "black", ("result", "winner")),
     Format("winner and loser", "winner", "loser", ("outcome",), first_won=True),
@@ -68,15 +71,15 @@ class Parts(NamedTuple):
         return {"first": self.first, "second": self.second, **self.verdicts, **self.extras}
 
 
-def read_map(text: Sequence[str]) -> dict[str, str]:
+def read_map(text: Sequence[str], targets: Sequence[str] = TARGETS, error: type[BadInput] = BadVotes) -> dict[str, str]:
     """Parse `first=colA,second=colB`. A comma may be part of a column's name unless a target follows it."""
     columns: dict[str, str] = {}
-    for part in (part for given in text for part in re.split(rf",(?=\s*(?:{'|'.join(TARGETS)})\s*=)", given)):
+    for part in (part for given in text for part in re.split(rf",(?=\s*(?:{'|'.join(targets)})\s*=)", given)):
         target, equals, column = part.partition("=")
-        if not equals or target.strip() not in TARGETS:
-            raise BadVotes(f"map {shown(part)} is not TARGET=COLUMN with a target of {', '.join(TARGETS)}")
+        if not equals or target.strip() not in targets:
+            raise error(f"map {shown(part)} is not TARGET=COLUMN with a target of {', '.join(targets)}")
         if target.strip() in columns:
-            raise BadVotes(f"the map names {target.strip()} twice")
+            raise error(f"the map names {target.strip()} twice")
         columns[target.strip()] = column.strip()
     return columns
 
@@ -223,10 +226,12 @@ class Titles:
 
 
 def one_vote_per_row(source: Source) -> Source:
-    """The same votes with one vote per row, for the two formats that have another shape."""
+    """The same votes with one vote per row, for the formats that have another shape."""
     titles = {plain_title(name): number for number, name in enumerate(source.names)}
     if titles.keys() >= {"model", "baseline", "games"}:
         return _two_games(source, *(titles[title] for title in ("model", "baseline", "games")))
+    if titles.keys() >= set(PAIR_COLUMNS):
+        return _two_winners(source, [titles[title] for title in PAIR_COLUMNS])
     if titles.keys() >= set(ONE_HOT) and "winner" not in titles:
         return _one_hot(source, [titles[title] for title in ONE_HOT])
     return source
@@ -255,6 +260,24 @@ def _scores(games: Any) -> tuple[str, str] | None:
     found = [game.get("score") for game in games if isinstance(game, dict)] if hasattr(games, "__iter__") else []
     scores = [score for score in found if isinstance(score, str) and plain_word(score) in GRADES]
     return (scores[0], scores[1]) if len(found) == len(scores) == 2 else None
+
+
+def _two_winners(source: Source, places: list[int]) -> Source:
+    """MT-bench: each row has two games. model_1 is shown first in the first game, and second in the other."""
+    models = [source.column(place) for place in places[:2]]
+    winners = list(zip(*(source.column(place) for place in places[2:]), strict=True))
+    kept = [row for row, both in enumerate(winners) if set(both) <= {"model_1", "model_2", "tie"}]
+    bad = [
+        BadRow(source.lines[row], f"{shown(winners[row])} are not the winners of two games; an error is not a vote")
+        for row in sorted({*range(len(winners))} - {*kept})
+    ]
+    names = {"model_1": 0, "model_2": 1}
+    added = {
+        PAIR_ENDS[0]: [models[game][row] for row in kept for game in (0, 1)],
+        PAIR_ENDS[1]: [models[1 - game][row] for row in kept for game in (0, 1)],
+        PAIR_WINNER: [models[names[said]][row] if said in names else said for row in kept for said in winners[row]],
+    }
+    return source.picked([row for row in kept for _ in range(2)], added, places, bad)
 
 
 def _one_hot(source: Source, places: list[int]) -> Source:

@@ -82,7 +82,7 @@ class Reading:
         return {**told, **counts, "weight": float(table.weight.sum()), "item_names": table.items, "bad_rows": bad}
 
     def __repr__(self) -> str:
-        return f"<Reading of {self.file}: {self.table!r}, {_count(len(self.bad_rows), 'bad row')}>"
+        return f"<Reading of {self.file}: {self.table!r}, {count(len(self.bad_rows), 'bad row')}>"
 
     def __str__(self) -> str:
         lines = [f"{self.file}: {self.kind}, read as {self.format}"]
@@ -96,9 +96,9 @@ class Reading:
     def _counts(self) -> str:
         weight = self.table.weight
         counted = {"item": len(self.table.items), "tie": self.ties, "judge": self.judges, "case": self.cases}
-        words = [_count(number, word) for word, number in counted.items() if number is not None]
+        words = [count(number, word) for word, number in counted.items() if number is not None]
         sums = "" if (weight == 1).all() else f" that count as {weight.sum():,.6g}"
-        return ", ".join([_count(len(self.table), "vote") + sums, *words])
+        return ", ".join([count(len(self.table), "vote") + sums, *words])
 
     def _bad(self) -> list[str]:
         bad = self.bad_rows
@@ -246,7 +246,8 @@ def _formulas(items: Sequence[str]) -> list[str]:
     return [said] if count else []
 
 
-def _count(number: int, word: str) -> str:
+def count(number: int, word: str) -> str:
+    """`1 row`, `2 rows`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 

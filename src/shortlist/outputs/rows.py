@@ -1,0 +1,127 @@
+"""What readers of outputs give: rows, cases, and what is wrong, each with its place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+REFUSED, NO_OUTPUT, NOTE = "refused", "no output", "note"
+
+
+class Kind(NamedTuple):
+    """A kind of problem: what it means for a run, and what to do."""
+
+    weight: str
+    remedy: str
+
+
+KINDS = {
+    "unreadable": Kind(REFUSED, "Repair the file, or leave it out."),
+    "not installed": Kind(REFUSED, "Install what it names, or let the tool write JSON."),
+    "bad line": Kind(REFUSED, "Repair the line, or remove it."),
+    "unknown format": Kind(
+        REFUSED,
+        "Name the fields: --map item=FIELD,case=FIELD,text=FIELD,output=FIELD. @file is the name of the file, "
+        "@folder that of its folder, a.b is the member b of a.",
+    ),
+    "wide table": Kind(REFUSED, "If every other column is an item, give --wide."),
+    "votes": Kind(REFUSED, "These are votes, not outputs: shortlist votes FILE and shortlist certify FILE read them."),
+    "ratings": Kind(REFUSED, "Ratings of single answers are neither outputs nor votes. Give the answers themselves."),
+    "multiple choice": Kind(REFUSED, "The options were scored by likelihood, so there is no text to judge."),
+    "duplicate": Kind(REFUSED, "Remove one of them, or take the first with --accept duplicate."),
+    "case differs": Kind(
+        REFUSED,
+        "If it is one case all the same, --accept case-differs shows the text that was read first. To take the text "
+        "from another field: --map text=FIELD.",
+    ),
+    "no case": Kind(
+        REFUSED, "Name the field with the id of the case or with its text: --map case=FIELD or text=FIELD."
+    ),
+    "no item": Kind(REFUSED, "Name the field with the item: --map item=FIELD, or @file for the name of the file."),
+    "no shared case": Kind(
+        REFUSED, "The ids do not match. Name another field: --map case=FIELD, or match by text with --map case= ."
+    ),
+    "one item": Kind(REFUSED, "Give the outputs of at least two items; several paths can be given."),
+    "nothing": Kind(REFUSED, "Give files with outputs."),
+    "missing": Kind(NO_OUTPUT, "--missing drop leaves such cases out; --missing lose lets a missing output lose."),
+    "error": Kind(NO_OUTPUT, "Ask the item again, or as for a missing output: --missing drop or --missing lose."),
+    "empty": Kind(NO_OUTPUT, "As for a missing output: --missing drop or --missing lose."),
+    "unended thinking": Kind(NO_OUTPUT, "There is no answer: --missing drop or lose; or show it with --thinking keep."),
+    "no such turn": Kind(NO_OUTPUT, "Choose another --turn, or --missing drop or --missing lose."),
+    "stripped": Kind(NO_OUTPUT, "Write the file again without the setting that strips outputs."),
+    "split sample": Kind(NO_OUTPUT, "Write the log as .json: inspect log convert --to json."),
+    "thinking": Kind(NOTE, "Thinking is not shown to the judge; --thinking keep shows it."),
+    "truncated": Kind(NOTE, "The output was cut off at its limit and is judged as it is."),
+    "not text": Kind(NOTE, "It is shown as JSON. To show one member: --map output=FIELD.MEMBER."),
+    "repeats": Kind(NOTE, "--repeat N takes another one, --repeat all makes each repeat a case of its own."),
+    "turns": Kind(NOTE, "--turn N judges another turn, --turn all the whole conversation."),
+    "filters": Kind(NOTE, "The whole response is judged; --filter NAME judges what a filter made of it."),
+    "same output": Kind(NOTE, "Equal outputs are a tie without a call."),
+    "same item": Kind(
+        NOTE, "No judge can tell them apart. Leave one out with --only, or set --tolerance or --max-votes."
+    ),
+    "one text": Kind(NOTE, "An item that answers every case alike may be broken, or made to please a judge."),
+    "verdict mark": Kind(NOTE, "An output that contains a verdict may sway the judge. Read it first."),
+    "whitespace": Kind(NOTE, "Texts that differ in blanks only are taken for one case."),
+    "no case text": Kind(NOTE, "The judge is shown the id. To show the text, also give the file with the requests."),
+    "repeated row": Kind(NOTE, "The same output twice counts once."),
+    "unfinished run": Kind(NOTE, "The run did not end as it should; outputs may be missing."),
+    "further calls": Kind(NOTE, "The first call of a sample is its output; later ones may be those of a grader."),
+    "older run": Kind(NOTE, "Only the newest file of a model and task is read."),
+    "letter": Kind(NOTE, "The letter is shown as the option that it stands for."),
+    "old table": Kind(NOTE, "Marks and reasons were cut out of the cells. JSON keeps them apart: write .json."),
+    "unread column": Kind(NOTE, "To read another one: --map output=COLUMN."),
+    "dropped": Kind(NOTE, "What is proved is about the cases that are left."),
+}
+
+
+class Problem(NamedTuple):
+    """Something about the outputs that matters to a run. `name` is a key of KINDS."""
+
+    name: str
+    where: str
+    text: str
+    item: str | None = None
+    case: str | None = None
+
+    @property
+    def weight(self) -> str:
+        return KINDS[self.name].weight
+
+    @property
+    def remedy(self) -> str:
+        return KINDS[self.name].remedy
+
+
+@dataclass(frozen=True)
+class Row:
+    """One output as a file has it.
+
+    parts: what the item can be named by, such as model and task; the parts that vary make its name.
+    case: its id; None if it has only a text.
+    answers: the content of each turn; most have one.
+    asked: what each turn asked; empty if the file does not say.
+    """
+
+    where: str
+    parts: Mapping[str, str]
+    case: str | None
+    answers: tuple[Any, ...]
+    asked: tuple[str, ...] = ()
+    task: str = ""
+    reference: str = ""
+    score: Any = None
+    repeat: str = ""
+    error: str = ""
+    is_cut: bool = False
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Asked(NamedTuple):
+    """A case that a file of questions or requests describes."""
+
+    case: str
+    asked: tuple[str, ...]
+    reference: str = ""
+
+
+Found = Row | Asked | Problem
