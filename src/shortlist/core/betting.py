@@ -141,7 +141,7 @@ class Ledger:
         """All accounts; the tolerant ones bet that the source is not worse by more than the tolerance."""
         ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
         first, second = self.ends
-        wealth = _with_cash(np.concatenate([self.table[:, ahead], self.table[:, behind]]))
+        wealth = with_cash(np.concatenate([self.table[:, ahead], self.table[:, behind]]))
         return Accounts(np.concatenate([first, second]), np.concatenate([second, first]), wealth)
 
     def look_up(self, first: Ints, second: Ints) -> Floats:
@@ -155,7 +155,7 @@ class Ledger:
         """Log wealth of accounts, 0 where nothing was bet."""
         rows = self.look_up(source, target)
         ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
-        return _with_cash(np.where(source < target, rows[..., ahead], rows[..., behind]))
+        return with_cash(np.where(source < target, rows[..., ahead], rows[..., behind]))
 
     def is_proved(self, source: Ints, target: Ints) -> Flags:
         """Was the account of source against target once enough by itself?"""
@@ -335,12 +335,12 @@ class Ledger:
         touched = np.unique(slots) if slots.ndim else slots
         low, high = (ends[touched] for ends in ledger.ends)
         table, inflow = ledger.table.copy(), self.inflow.copy()
-        before = _with_cash(table[touched, AHEAD : BEHIND + 1])
+        before = with_cash(table[touched, AHEAD : BEHIND + 1])
         if slots.ndim:
             np.add.at(table, slots, rows)
         else:
             table[slots] += rows
-        change = _with_cash(table[touched, AHEAD : BEHIND + 1]) - before
+        change = with_cash(table[touched, AHEAD : BEHIND + 1]) - before
         np.add.at(inflow, high, change[..., 0])
         np.add.at(inflow, low, change[..., 1])
         return evolve(ledger, table=table, inflow=inflow, votes=self.votes + votes), slots
@@ -366,7 +366,7 @@ class Ledger:
         if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
             return self
         sure = self if pending is None else self.doubting(pending)
-        wealth = _with_cash(sure.look_up(block.first, block.second))
+        wealth = with_cash(sure.look_up(block.first, block.second))
         losses = sure.accounts().losses(self.problem.n)
         low, high = (ends[slots] for ends in self.ends)
         table = self.table.copy()
@@ -401,7 +401,7 @@ def _pick(which: Flags, yes: Floats, no: Floats) -> Floats:
     return np.where(which, yes, no) if isinstance(which, np.ndarray) else yes if which else no
 
 
-def _with_cash(bet: Floats) -> Floats:
+def with_cash(bet: Floats) -> Floats:
     """Log wealth of accounts that keep a share in cash and bet the rest."""
     return np.logaddexp(LOG_CASH, LOG_STAKE + bet)
 

@@ -71,6 +71,7 @@ def create_study(
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
+    stops.start(problem)  # raises BadProblem for what it cannot prove, before anything is stored
     number, is_plain = whole("seed", seed, 0), asks.name == "bridge" and stops.name == "edges"
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from shortlist.core.betting import PROVED_AHEAD, PROVED_BEHIND, Accounts, Ledger, empty_ledger
+from shortlist.core.betting import AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, Accounts, Ledger, empty_ledger, with_cash
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Flags, Floats, Ints, node_sums, top_k
 from shortlist.core.problem import Problem
@@ -106,12 +106,6 @@ class Network:
         """The lower bound on E(S) of this set; endless if it was rejected before."""
         crossing = ~inside[self.source] & inside[self.target]
         return float(self.constant + self.out[~inside].sum() + self.capacity[crossing].sum())
-
-    def stands(self, inside: Flags | None, level: float) -> bool:
-        """Does this set keep another one from being proved, as far as the bound can tell?"""
-        if inside is None or not ((inside & ~self.inside).any() and (~inside & self.inside).any()):
-            return False
-        return self.bound(inside) < level
 
     @cached_property
     def _scale(self) -> float:
@@ -241,7 +235,7 @@ class Cuts:
         if pending is not None:
             ledger = ledger.doubting(pending)
         sets = _Sets(ledger)
-        if enough and may_be_enough(problem, ledger) and not sets.marked.stands(memory.standing, ledger.enough):
+        if enough and may_be_enough(problem, ledger) and not sets.is_held_by(memory.standing):
             memory = memory._replace(standing=sets.standing)
             is_due = is_due or (sets.standing is None and not sets.is_rejected)
         if not is_due:
@@ -269,10 +263,28 @@ class Cuts:
 
 
 def missing(ledger: Ledger, out: Flags, target: Ints, level: float) -> Floats:
-    """What every set with a column's items outside and its target inside has, at most, until the level."""
-    network = Network(ledger)
-    lacks = [level - network.least(column, item).value for column, item in zip(out.T, target.tolist(), strict=True)]
+    """What some set with a column's items outside and its target inside lacks until the level: more than nothing if the
+    least cut lacks anything."""
+    network, trial, lacks = Network(ledger), np.zeros(ledger.problem.n, dtype=np.bool_), []
+    for column, item in zip(out.T, target.tolist(), strict=True):
+        inside = trial & ~column
+        inside[item] = True
+        value = network.bound(inside)
+        if value >= level:  # what was the least cut for another target is not low enough for this one
+            value, least = network.least(column, item)
+            trial = least if value < level else trial
+        lacks.append(level - value)
     return np.array(lacks)
+
+
+def evidence_against(ledger: Ledger, inside: Flags) -> float:
+    """E(S) of this set; endless if it was rejected when an account was marked."""
+    low, high = ledger.ends
+    crossing = np.flatnonzero(inside[low] != inside[high])
+    is_ahead, rows = inside[high[crossing]], ledger.table[crossing]
+    if np.where(is_ahead, rows[:, PROVED_AHEAD], rows[:, PROVED_BEHIND]).any():
+        return np.inf
+    return float(with_cash(np.where(is_ahead, rows[:, AHEAD], rows[:, BEHIND])).sum())
 
 
 class _Sets:
@@ -280,6 +292,7 @@ class _Sets:
 
     def __init__(self, ledger: Ledger, grid: Accounts | None = None) -> None:
         self.ledger, self.grid = ledger, grid
+        self._top = top_k(ledger.belief.theta, ledger.k)
 
     @cached_property
     def marked(self) -> Network:
@@ -303,10 +316,18 @@ class _Sets:
         cut = self._search.standing(self.ledger.enough)
         return None if cut is None else cut.inside
 
+    def is_held_by(self, inside: Flags | None) -> bool:
+        """Does this set still keep the believed one from being proved?"""
+        ledger, top = self.ledger, np.isin(np.arange(self.ledger.problem.n), self._top)
+        if inside is None or not ((inside & ~top).any() and (top & ~inside).any()):
+            return False
+        return evidence_against(ledger, inside) < ledger.enough or self.marked.bound(inside) < ledger.enough
+
     @cached_property
     def is_rejected(self) -> bool:
         """Is the believed set itself rejected?"""
-        return self.marked.bound(self.marked.inside) >= self.ledger.enough
+        inside = self.marked.inside
+        return max(evidence_against(self.ledger, inside), self.marked.bound(inside)) >= self.ledger.enough
 
     def decide(self, delta: float) -> bool:
         """Are all sets but the believed one rejected at this delta, by direct accounts alone?"""
@@ -332,7 +353,7 @@ class _Sets:
         ledger, network = self.ledger, self.marked
         if not len(network.capacity) or network.capacity.max() < ledger.enough:
             return set(), set()
-        implied = [self._search.implied(item, ledger.enough) for item in top_k(ledger.belief.theta, ledger.k).tolist()]
+        implied = [self._search.implied(item, ledger.enough) for item in self._top.tolist()]
         return certain(ledger, np.stack(implied, axis=1))
 
     def _alone(self, delta: float) -> list[Evidenced]:
