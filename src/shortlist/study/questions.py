@@ -88,9 +88,10 @@ def advise(state: loop.State, items: Sequence[str]) -> str | None:
     hint = Bridge().hint(planned, state.evidence)
     if hint is not None:
         u, v = (items[i] for i in hint.line)
+        rule = "stopping='edges' and " if state.stopping.name == "cuts" else ""  # which takes no tolerance
         return (
-            f"{u} and {v} look tied at the cutoff; with a tolerance of {hint.tolerance:g} the study would end in about "
-            f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
+            f"{u} and {v} look tied at the cutoff; with {rule}a tolerance of {hint.tolerance:g} the study would end in "
+            f"about {round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
         )
     if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
         return "no tolerance and no vote budget are set; if two items tie at the cutoff, this study never ends"
