@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+from scipy.sparse.csgraph import maximum_flow
 
 from shortlist.core.betting import AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, Accounts, Ledger, empty_ledger, with_cash
 from shortlist.core.evidence import Evidence
@@ -127,30 +127,36 @@ class Network:
         graph = csr_array((data, (codes % (n + 2)).astype(np.int32), ends.astype(np.int32)), shape=(n + 2, n + 2))
         return graph, places[-2 * n : -n], places[-n:]
 
-    def flow(self, out: Flags, into: int | None = None) -> tuple[float, csr_array]:
-        """The least bound of a set with all of `out` outside and `into` inside, and what the arcs have left then."""
+    def flow(self, out: Flags, into: int | None = None) -> tuple[float, csr_array, csr_array]:
+        """The least bound of a set with all of `out` outside and `into` inside; capacities, and the flow through it."""
         graph, from_source, to_sink = self._graph
-        graph = graph.copy()
-        graph.data[from_source[out]] = ENDLESS
+        data = graph.data.copy()
+        data[from_source[out]] = ENDLESS
         if into is not None:
-            graph.data[to_sink[into]] = ENDLESS
-        found = maximum_flow(graph, self.n, self.n + 1)
+            data[to_sink[into]] = ENDLESS
+        limits = csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
+        found = maximum_flow(limits, self.n, self.n + 1)
         value = self.constant + float(np.minimum(self.out, 0.0).sum()) + float(found.flow_value) / self._scale
-        return value, graph - found.flow
+        return value, limits, found.flow
 
-    def least(self, out: Flags, into: int) -> Cut:
-        """The set with all of `out` outside and `into` inside that has the least bound."""
-        value, left = self.flow(out, into)
-        left.eliminate_zeros()
-        inside = np.ones(self.n + 2, dtype=np.bool_)
-        inside[breadth_first_order(left, self.n, return_predecessors=False)] = False
-        return Cut(value, inside[: self.n])
+    def least(self, out: Flags, into: int, level: float = np.inf) -> Cut:
+        """The set with all of `out` outside and `into` inside that has the least bound. It is not looked for, and
+        empty, if the bound reaches the level."""
+        value, limits, flow = self.flow(out, into)
+        inside = np.zeros(self.n + 2, dtype=np.bool_)
+        if value >= level:
+            return Cut(value, inside[: self.n])
+        onwards, reached = ((limits - flow).T > 0), inside.copy()
+        reached[self.n] = True
+        while not np.array_equal(reached, inside):
+            inside, reached = reached, reached | (onwards @ reached)
+        return Cut(value, ~reached[: self.n])
 
     def pull(self, item: int) -> Pull:
         """What each item adds against another, at least, where `item` is out: what the arcs have left after the least
         cut without any item inside, which pays for all losses."""
-        value, left = self.flow(starts(self.n, np.array([item]))[:, 0])
-        gains = (left[: self.n, : self.n].T / self._scale).tocsr()  # no arc has less than nothing left
+        value, limits, flow = self.flow(starts(self.n, np.array([item]))[:, 0])
+        gains = ((limits - flow)[: self.n, : self.n].T / self._scale).tocsr()  # no arc has less than nothing left
         return Pull(gains, np.full(self.n, -value))
 
 
@@ -191,7 +197,7 @@ class Search:
                 if (out & done).any():
                     break
                 if not out[other]:
-                    cut = self.network.least(out, other)
+                    cut = self.network.least(out, other, level)
                     if cut.value < level:
                         return cut
                     out[other] = True
@@ -271,7 +277,7 @@ def missing(ledger: Ledger, out: Flags, target: Ints, level: float) -> Floats:
         inside[item] = True
         value = network.bound(inside)
         if value >= level:  # what was the least cut for another target is not low enough for this one
-            value, least = network.least(column, item)
+            value, least = network.least(column, item, level)
             trial = least if value < level else trial
         lacks.append(level - value)
     return np.array(lacks)
