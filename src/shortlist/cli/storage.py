@@ -98,9 +98,15 @@ def _other(url: str, target: str) -> Database:
 
 
 @storage.command()
-def backup(file: Path = typer.Argument(..., metavar="FILE", help="File to write."), storage: str = STORAGE) -> None:
+def backup(
+    file: Path = typer.Argument(..., metavar="FILE", help="File to write."),
+    storage: str = STORAGE,
+    as_json: bool = JSON,
+) -> None:
     """Write a copy of a SQLite storage to a file, while judges vote. For PostgreSQL use pg_dump."""
     maintenance.back_up(storage, file)
+    if as_json:
+        return print_json({"backup": str(file)})
     console().print(f"Backup written to {file}.")
 
 
@@ -108,11 +114,14 @@ def backup(file: Path = typer.Argument(..., metavar="FILE", help="File to write.
 def restore(
     file: Path = typer.Argument(..., metavar="FILE", help="A file that `shortlist storage backup` wrote."),
     storage: str = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Copy all studies of a backup into an empty storage, after checking that the backup is not damaged."""
     if not file.exists():
         raise BadStorage(f"there is no file {file}")
     names = maintenance.restore(file, storage)
+    if as_json:
+        return print_json({"restored": names})
     console().print(f"Restored {len(names)} {'study' if len(names) == 1 else 'studies'} to {shown(storage)}.")
 
 
@@ -121,9 +130,12 @@ def rename(
     name: str = NAME,
     new: str = typer.Argument(..., metavar="NEW", help="The new name."),
     storage: str = STORAGE,
+    as_json: bool = JSON,
 ) -> None:
     """Give a study another name."""
     maintenance.rename_study(open_database(storage, create=False), name, check_name(new))
+    if as_json:
+        return print_json({"before": name, "after": new})
     console().print(f"{name} is now called {new}.")
 
 
@@ -140,11 +152,17 @@ def delete(
     name: str = NAME,
     storage: str = STORAGE,
     yes: bool = typer.Option(False, "--yes", help="Do not ask first."),
+    as_json: bool = JSON,
 ) -> None:
-    """Delete a study with all its votes. This cannot be undone."""
+    """Delete a study with all its votes.
+
+    This cannot be undone.
+    """
     database = open_database(storage, create=False)
     database.spec(name)
     if not yes and not typer.confirm(f"Delete {name} with all its votes? This cannot be undone."):
         raise typer.Exit(1)
     maintenance.delete_study(database, name)
+    if as_json:
+        return print_json({"deleted": name})
     console().print(f"Deleted {name}.")
