@@ -7,8 +7,6 @@ if anything it shows contradicts S*. Safeguards are tested with and without them
 Power: 200 runs at delta = 0.2 detect a share of 30 % with probability 0.88 and of 35 % with 0.995.
 """
 
-import os
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -32,8 +30,7 @@ from tests.guarantee.test_edges import (
     silenced,
 )
 
-CUTS, DELTA = Cuts(), 0.2
-MANY = int(os.environ.get("RUNS", "200"))
+CUTS, DELTA, MANY = Cuts(), 0.2, 200
 pytestmark = pytest.mark.slow
 
 

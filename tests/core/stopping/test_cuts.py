@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from shortlist.core.families import Gaussian
 from shortlist.core.pairs import all_pairs, n_pairs, node_sums, top_k
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.bridge import Bridge
-from shortlist.core.stopping.cuts import Cuts, Network, _Sets, evidence_against
+from shortlist.core.stopping.cuts import Cuts, Network, _Sets, check_problem, evidence_against
 from shortlist.core.stopping.edges import may_be_enough, nothing_proved
 from shortlist.core.tally import Block, Vote
 from shortlist.errors import BadProblem
@@ -279,11 +280,15 @@ def test_a_file_of_votes():
     assert certify(first, second, outcome, 2, stopping="cuts", unit=list(range(1500))) == verdict
 
 
-def test_what_the_theorem_does_not_cover_is_refused():
+def test_what_the_theorem_does_not_cover_is_refused(tmp_path):
+    storage = {"storage": f"sqlite:///{tmp_path}/studies.db", "name": "refused"}
     with pytest.raises(BadProblem, match="tolerance"):
-        create_study(["a", "b", "c"], 1, stopping="cuts", tolerance=0.1)
+        create_study(["a", "b", "c"], 1, stopping="cuts", tolerance=0.1, **storage)
+    create_study(["a", "b", "c"], 1, stopping="cuts", **storage)  # nothing was stored before
     with pytest.raises(BadProblem, match="tolerance"):
         certify([0, 1], [1, 2], [1, 1], 1, stopping="cuts", tolerance=0.1)
+    with pytest.raises(BadProblem, match="min_judges"):
+        check_problem(SimpleNamespace(tolerance=0.0, min_judges=2))
     with pytest.raises(BadProblem, match="unit"):
         certify([0, 1], [1, 2], [1, 1], 1, stopping="cuts", unit=["a", "a"])
     with pytest.raises(BadProblem, match="public"):
