@@ -40,8 +40,8 @@ from shortlist.core.tally import Block
 from shortlist.errors import BadProblem
 
 Evidenced = tuple[Pull, float]
-ENDLESS = 2**30  # the capacity of an arc that no cut may cross; all others together have at most half of it
-FINEST = 2.0**20  # capacities are whole numbers of this part of a nat, or of a larger one
+ENDLESS = 2**29  # the capacity of an arc that no cut may cross; all others together have at most half of it
+FINEST = 2.0**20  # a nat has so many units of capacity, or fewer if the sums would be too large
 CONTRADICTED = (
     "The votes speak against every set of {k} items, also against this one, so nothing is proved: probably the judges "
     "differ about the top {k}, or no such set exists."
@@ -83,8 +83,7 @@ class Network:
         a, b = np.maximum(ahead, behind), np.minimum(ahead, behind)
         lost, both = np.minimum(b, 0.0), np.minimum(a + b, 0.0)
         q = both * (1.0 - 0.5 * self.inside[x] - 0.5 * self.inside[y])
-        with np.errstate(invalid="ignore"):
-            x_out, y_out = np.where(both < 0, a - q, -lost), np.where(both < 0, b - q, lost)
+        x_out, y_out = np.where(both < 0, a - q, -lost), np.where(both < 0, b - q, lost)
         self.out: Floats = node_sums(x, x_out, self.n) + node_sums(y, y_out, self.n)
         self.constant = float(q.sum())
         self.source = self.target = np.empty(0, np.int64)
