@@ -16,7 +16,7 @@ LAYERS = [
     ["simulation"],
     ["baselines"],
     ["core"],
-    ["errors"],
+    ["errors", "verify"],
 ]
 CORE_LAYERS = [
     ["arrays", "revisions"],

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from shortlist.simulation.worlds import make_instance as make_instance
     from shortlist.study.create import create_study as create_study
     from shortlist.study.create import load_study as load_study
+    from shortlist.study.proof import certify_proof as certify_proof
+    from shortlist.study.proof import write_proof as write_proof
     from shortlist.study.questions import Question as Question
     from shortlist.study.study import Study as Study
     from shortlist.votes.read import Reading as Reading
@@ -83,6 +85,7 @@ _HOMES = {
     "VoteTable": "votes.table",
     "arun_study": "judges.run",
     "certify": "core.arrays",
+    "certify_proof": "study.proof",
     "create_study": "study.create",
     "find_top": "judges.run",
     "fit": "core.arrays",
@@ -95,6 +98,7 @@ _HOMES = {
     "run_study": "judges.run",
     "simulate": "simulation.run",
     "solve_oracle": "core.oracle",
+    "write_proof": "study.proof",
     "write_report": "report.page",
     "write_votes": "votes.write",
 }

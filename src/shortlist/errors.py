@@ -6,6 +6,7 @@ ShortlistError
 │   ├── BadFamily        unknown family, sigma that is not positive
 │   ├── BadOutcome       a vote that is not a number, or out of range
 │   ├── BadVotes         a vote file or vote arrays that cannot be read
+│   ├── BadProof         a proof that does not hold, or cannot be read or written
 │   ├── BadInstance      a simulation that cannot be set up
 │   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
 │   ├── BadStorage       a storage that cannot be used
@@ -58,6 +59,10 @@ class BadOutcome(BadInput):
 
 class BadVotes(BadInput):
     """A vote file or vote arrays that cannot be read."""
+
+
+class BadProof(BadInput):
+    """A proof that does not hold, or a file of one that cannot be read or written."""
 
 
 class BadInstance(BadInput):
@@ -176,6 +181,16 @@ class BallotsOpen(NothingToAsk):
         )
 
 
+class NeedsJudges(NothingToAsk):
+    """A proof needs several judges, and more votes of this one would add nothing to it."""
+
+    def __init__(self, min_judges: int) -> None:
+        super().__init__(
+            f"another judge is needed: a proof must rest on at least {min_judges} judges, and this judge has given all "
+            "that counts; invite another judge"
+        )
+
+
 class VoidJudge(ShortlistError):
     """A question was requested for a voided judge, or an import has votes of a voided judge."""
 
@@ -208,13 +223,18 @@ class StudyExists(BadInput):
 
 
 class StudyDiffers(BadInput):
-    """A study of that name exists with other settings."""
+    """A study of that name exists with other settings: `differences` has a phrase for each, by name."""
 
-    def __init__(self, name: str, differences: list[str]) -> None:
+    def __init__(self, name: str, differences: dict[str, str], way_out: str = "choose another name") -> None:
         self.name, self.differences = name, differences
         super().__init__(
-            f"a study named {name!r} already exists with other settings: {'; '.join(differences)}; choose another name"
+            f"a study named {name!r} already exists with other settings: {'; '.join(differences.values())}; {way_out}"
         )
+
+    @property
+    def can_change(self) -> bool:
+        """Whether all that differs can be changed with `Study.change`."""
+        return self.differences.keys() <= {"max_votes", "delta", "min_judges"}
 
 
 class StudyPaused(ShortlistError):

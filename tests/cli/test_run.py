@@ -119,6 +119,24 @@ def test_votes_of_one_case_are_used_up_together(folder, shortlist):
     assert by_row["used_up"] != by_row["done"]
 
 
+def test_a_higher_vote_budget_continues_and_other_limits_name_the_way(folder, shortlist):
+    command = ["run", "fruit.txt", "-k", 2, *program()]
+    assert shortlist.json(*command, "--max-votes", 5)["reason"] == "budget"
+    found = shortlist.json(*command, "--max-votes", 9)
+    assert (found["reason"], found["votes"]) == ("budget", 9)
+    assert shortlist.json(*command, "--max-votes", 5)["votes"] == 9  # the command that it was created with
+    for options in (["--max-votes", 7], [], ["--max-votes", 9, "--delta", 0.01]):
+        said = shortlist.refused(*command, *options)
+        assert "change it with shortlist set fruit" in said
+        assert "max_votes is 9 there" in said or "delta is 0.05 there and 0.01 here" in said
+    assert "change it" not in shortlist.refused("run", "fruit.txt", "-k", 1, *program(), "--max-votes", 12)
+    assert stored().problem.max_votes == 9
+    shortlist("set", "fruit", "--max-votes", "none", "--delta", 0.04)
+    rest = shortlist(*command, "--max-votes", 5, "--json")
+    assert json.loads(rest.out)["reason"] == "certified"
+    assert "error at most 0.05" in rest.err
+
+
 def test_claims_about_cases(folder, shortlist):
     (folder / "cases.txt").write_text("\n".join(f"case {number}" for number in range(200)))
     command = ["run", "fruit.txt", "-k", 2, *program(), "--cases", "cases.txt"]
@@ -134,7 +152,7 @@ def test_claims_about_cases(folder, shortlist):
     short = shortlist(*command, "--cases-claim", "like-these", "--name", "short")
     assert "All cases are used up, each for one question: 3 of 3. Not proved." in short.err
     assert "Guarantee" not in short.out
-    assert "Caveat" not in short.out
+    assert short.out.count("Caveat") == short.out.count("Caveat: 3 studies of these items") == 1
     few = shortlist(*command, "--name", "few", "--max-votes", 10).out.splitlines()
     assert re.fullmatch(r"  Caveat: The votes are about [23] cases\. The result holds for these, .*", few[1])
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 DELTA = 0.05
-MODULES = ("doors_files", "doors_imports", "doors_records", "doors_settling")
+MODULES = ("doors_files", "doors_imports", "doors_records", "doors_settling", "doors_people")
 
 
 @dataclass(frozen=True)

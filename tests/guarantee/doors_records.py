@@ -7,12 +7,18 @@ them a proof that contradicts it may happen in a share delta of the studies.
 import random
 import sqlite3
 from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
+from unittest.mock import patch
 
 import numpy as np
 
 from shortlist import certify, create_study, load_study
+from shortlist.core import revisions
 from shortlist.errors import BrokenChain, CasesUsedUp, StudyDone
+from shortlist.study import state as study_state
+from shortlist.study.events import Skipped, Told
+from shortlist.study.state import apply_all
 from tests.guarantee.doors import DELTA, Door
 from tests.guarantee.doors_files import claims, command, folder
 from tests.guarantee.doors_imports import noise
@@ -131,6 +137,49 @@ def another_k(safeguard, seed, n=4):
     return any(claims(certify(first, second, outcome, k, DELTA, n=n)) for k in ((1,) if safeguard else range(1, n)))
 
 
+def keeps_marks(state, problem, pending=None):
+    """`revisions.change` without its safeguard: what was proved with the larger delta stays."""
+    ledger = replace(state.evidence.ledger, problem=problem)
+    return state._replace(problem=problem, evidence=state.evidence._replace(ledger=ledger))
+
+
+def lower_delta(safeguard, seed, votes=60):
+    """Half of the votes are given while delta is 0.6. That it is lowered then was decided beforehand, so what is shown
+    afterwards is to be right at the smaller delta."""
+    rng, study = np.random.default_rng((18, seed)), create_study(["a", "b", "c"], 1, 0.6, seed=seed)
+    change = revisions.change if safeguard else keeps_marks
+    with patch.object(revisions, "change", change):
+        for number in range(votes):
+            if number == votes // 2:
+                study.change(delta=DELTA)
+            with suppress(StudyDone):
+                study.tell(study.ask(), float(rng.integers(0, 2)))
+    return contradicts(study.verdict, {"a"})
+
+
+def forgets_answers(changed, events):
+    """`apply_all` of a study that goes on, without its safeguard: answers after the end do not count."""
+    return apply_all(changed, [Skipped(event.question) if isinstance(event, Told) else event for event in events])
+
+
+def end_before_losses(safeguard, seed, votes=40):
+    """The owner knows each answer before it counts, and ends the study by a low budget before an answer for "a". Then
+    the budget is raised again."""
+    rng, study = np.random.default_rng((19, seed)), create_study(["a", "b"], 1, DELTA, seed=seed)
+    with patch.object(study_state, "apply_all", apply_all if safeguard else forgets_answers):
+        for number in range(votes):
+            if study.verdict.reason == "certified":
+                break
+            question, winner = study.ask(), "ab"[rng.integers(0, 2)]
+            is_ended = winner == "a" and number > 1
+            if is_ended:
+                study.change(max_votes=1)
+            study.tell(question, winner=winner)
+            if is_ended:
+                study.change(max_votes=None)
+    return contradicts(study.verdict, {"a"})
+
+
 DOORS = [
     Door(
         "recorded votes drawn again and again", "`run --votes` uses each recorded vote once",
@@ -147,6 +196,14 @@ DOORS = [
     Door(
         "a new seed until it certifies", "none: report every study, or divide δ by their number",
         "no other study was run", another_seed, runs=(100, 10), many=(1000, 100),
+    ),
+    Door(
+        "a smaller delta after a look", "what was proved with the larger delta is worked out again",
+        "lowering delta was decided beforehand; if not, the larger delta is what is proved", lower_delta,
+    ),
+    Door(
+        "end the study before an answer, then raise the budget", "all answers after the end count",
+        "answers are fresh", end_before_losses,
     ),
     Door(
         "another k after a look", "k is fixed when a study is created", "no other k was tried", another_k,

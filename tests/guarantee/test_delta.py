@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from shortlist import create_study
 from shortlist.core import loop
 from shortlist.core.pairs import pair_ends
 from shortlist.core.problem import Problem
@@ -47,3 +48,30 @@ def test_no_false_proof_at_an_exact_tie_with_graded_votes(runs):
             state = loop.tell(state, Vote(i, j, float(rng.choice([0.0, 0.5, 1.0], p=[0.4, 0.2, 0.4]))))
         false += state.verdict.reason == "certified"
     assert at_most(false, runs, 2 * DELTA)  # either direction, each at most delta
+
+
+# Power: 100 runs detect a share of 25 % with probability 0.98, and 1,000 one of 15 % with 0.99.
+@pytest.mark.parametrize(
+    "runs", [pytest.param(100, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.sweep)]
+)
+def test_an_owner_who_changes_budget_and_delta_after_every_look_stays_below_the_largest_delta(runs):
+    """Coin flips, and an owner who wants "b" to win. Each time the budget is used up it is raised, and each time "a" is
+    proved delta is lowered, which reopens the study. Only a proof of "b" is reported. S* is {"a"}."""
+    fooled = lowered = raised = 0
+    for seed in range(runs):
+        rng, study = np.random.default_rng((20, seed)), create_study(["a", "b"], 1, DELTA, max_votes=20, seed=seed)
+        while study.verdict.votes < 120 and not (study.verdict.reason == "certified" and study.verdict.top == ("b",)):
+            if not study.verdict.done:
+                study.tell(study.ask(), float(rng.integers(0, 2)))
+            elif study.verdict.reason == "budget":
+                study.change(max_votes=study.problem.max_votes + 20)
+                raised += 1
+            else:
+                study.change(delta=study.problem.delta / 2)
+                lowered += 1
+        assert study.problem.stated_delta == DELTA
+        fooled += study.verdict.reason == "certified" and study.verdict.top == ("b",)
+    print(f"{fooled} fooled, {lowered} lowered, {raised} raised, {runs} runs")
+    assert lowered
+    assert raised > runs
+    assert at_most(fooled, runs)

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from tests.guarantee.doors import DELTA, all_doors
+from tests.guarantee.doors_people import two_judges_finish
 
 DOORS = {door.name: door for door in all_doors()}
 LEAST = 0.1
@@ -31,3 +32,9 @@ def test_doors(name):
 @pytest.mark.parametrize("name", DOORS)
 def test_doors_with_many_runs(name):
     check(DOORS[name], DOORS[name].many)
+
+
+@pytest.mark.slow
+def test_two_honest_judges_do_finish_with_two_needed():
+    """The safeguard of "one judge fills two accounts" leaves honest studies alone: 9 of 10 end with the right proof."""
+    assert sum(map(two_judges_finish, range(20))) >= 18

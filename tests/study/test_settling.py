@@ -125,10 +125,11 @@ def test_an_undo_before_settling_is_free():
     assert not study._state.spent
 
 
+@pytest.mark.parametrize("shown", [True, False])
 @pytest.mark.parametrize("end", ["skip", "lease", "leave", "void"])
-def test_after_an_undo_a_question_can_only_be_answered_or_lost(end, clock):
+def test_after_an_undo_a_question_can_only_be_answered_or_lost(end, shown, clock):
     study, plain = two(), two()
-    question = study.ask(judge="x", lease=60)
+    question = study.ask(judge="x", lease=60, shown=shown)  # who answers has seen it, whatever the caller says
     assert plain.ask(judge="x") == question
     for at in (study, plain):
         at.tell(question, winner="b", settle=False)
@@ -157,6 +158,43 @@ def test_after_settling_an_undo_is_one_sided_and_the_judge_bets_nothing_more(clo
     assert study._state.bets_nothing("x", 0)
     assert study.ask(judge="x", pair=("a", "b")).bet == 0
     assert study.ask(judge="y").bet != 0
+
+
+def test_after_an_undo_nothing_is_bet_with_a_tolerance_either():
+    study = create_study(["a", "b"], 1, tolerance=0.1)
+    question = study.ask(judge="x")
+    study.tell(question, winner="a")
+    study.undo(question)
+    before = study._state.ahead.evidence.ledger.accounts(tolerant=True).wealth
+    for _ in range(40):  # with the smallest bet of a tolerant account these would prove b
+        study.tell(study.ask(judge="x", pair=("a", "b")), winner="b")
+    after = study._state.ahead.evidence.ledger.accounts(tolerant=True).wealth
+    assert (after.tolist(), study.verdict.votes) == (before.tolist(), 40)
+    late = study.ask(judge="x", pair=("a", "b"), lease=-1)
+    study.close_due()
+    assert study.row(late.id).status == "lost"
+    assert study._state.ahead.evidence.ledger.accounts(tolerant=True).wealth.tolist() == before.tolist()
+
+
+def test_an_undo_closes_what_the_judge_holds_on_the_pair():
+    study = two()
+    vote, seen = study.ask(2, judge="x")
+    unseen, other = study.ask(judge="x", shown=False), study.ask(judge="y")
+    assert 0.0 not in (seen.bet, unseen.bet)
+    study.tell(vote, winner="a")
+    before = wealth(study)
+    study.undo(vote)
+    assert [study.row(question.id).status for question in (seen, unseen)] == ["lost", "skipped"]
+    assert study.pending == [other]
+    for question in (seen, unseen):
+        with pytest.raises(LateAnswer):
+            study.tell(question, winner="b")
+    assert wealth(study) > before  # what was never shown is no longer counted as lost
+    study.skip(other)
+    reference = two()
+    vote, seen = reference.ask(2, judge="x")
+    reference.tell(vote, winner="a")
+    assert wealth(study) == wealth(reference)
 
 
 def test_imported_votes_of_that_judge_bet_nothing_either():

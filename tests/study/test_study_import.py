@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shortlist import create_study, load_study
 from shortlist.cli.app import main
-from shortlist.errors import ShortlistError
+from shortlist.errors import BadProblem, CasesUsedUp, ShortlistError
 from shortlist.study.sql import close_databases
 from shortlist.votes.read import read_votes
 
@@ -125,3 +125,18 @@ def test_a_case_that_a_question_was_about_is_a_unit_that_was_seen():
     study.tell(study.ask(cases=["c1"]), 1.0)
     study.import_votes(["a", "a"], ["b", "b"], [1.0, 1.0], unit=["c1", "c2"])
     assert [row.weight for row in study.rows if row.question is None] == [0.0, 1.0]
+
+
+def test_a_unit_of_an_import_is_a_case_that_was_used():
+    study = create_study(["a", "b", "c"], k=1)
+    study.import_votes(["a"], ["b"], [1.0], unit=["c1"])
+    assert study.ask(cases=["c1", "c2"], once=True).case == "c2"
+    with pytest.raises(CasesUsedUp):
+        study.ask(cases=["c1", "c2"], once=True)
+
+
+def test_glr_takes_no_case_of_a_question_again():
+    study = create_study(["a", "b", "c"], k=1, stopping="glr")
+    study.tell(study.ask(cases=["c1"]), 1.0)
+    with pytest.raises(BadProblem, match="takes every vote as independent"):
+        study.import_votes(["a"], ["b"], [1.0], unit=["c1"])

@@ -157,9 +157,11 @@ class Owner:
         self.server, self.key, self.http = server, key, server.client(key)
         self.clients = [self.http]
 
-    def create(self, name, items, k=1, **options):
+    def create(self, name, items, k=1, min_judges=1, **options):
+        """Most tests have one judge, so one is enough for a proof."""
         listed = [{"name": item} if isinstance(item, str) else item for item in items]
-        made = self.http.post("/api/studies", json={"name": name, "items": listed, "k": k, **options})
+        body = {"name": name, "items": listed, "k": k, "min_judges": min_judges, **options}
+        made = self.http.post("/api/studies", json=body)
         assert made.status_code == 201, made.text
         return made.json()
 

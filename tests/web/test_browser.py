@@ -303,6 +303,49 @@ def test_the_owner_takes_back_and_voids(server, owner, open_page, link, name):
     assert "ended" in hands.page.inner_text("#message")
 
 
+def test_the_owner_changes_the_limits(server, owner, open_page, name):
+    owner.create(name, ITEMS, max_votes=2)
+    (link,) = owner.links(name, "Ann")
+    hands = Hands(open_page(), link)
+    hands.answer(1)
+    hands.answer(1)
+    hands.sent()
+    load_study(name, server.storage).settle()
+    page = sign_in(open_page(), server)
+    page.goto(f"{server.base}/studies/{name}")
+    until(page, "document.querySelector('#state').textContent === 'done'")
+    assert page.input_value("#limit-votes") == "2"
+    page.fill("#limit-votes", "50")
+    page.clock.fast_forward(5000)  # what is typed stays while the page reads the study again
+    page.click("#limits button")
+    until(page, "document.querySelector('#state').textContent === 'open'")
+    page.fill("#limit-delta", "0.01")
+    page.click("#limits button")
+    assert "a proof still states the largest value" in page.inner_text("#confirm-text")
+    page.click("#confirm-ok")
+    until(page, "document.querySelector('#claims').textContent.includes('was lowered to 0.01')")
+    page.fill("#limit-delta", "0.2")
+    page.click("#limits button")
+    page.click("#confirm-ok")
+    until(page, "document.querySelector('#limits-problem').textContent.includes('can only be made smaller')")
+    settings = owner.look(name)["settings"]
+    assert (settings["max_votes"], settings["delta"]) == (50, 0.01)
+
+
+def test_a_claim_about_cases_is_offered_where_there_are_cases(server, owner, open_page, name):
+    page = sign_in(open_page(), server)
+    page.goto(f"{server.base}/new")
+    page.fill("#name", name)
+    page.fill("#items", "a\nb\nc")
+    page.fill("#k", "1")
+    assert not page.is_visible("#cases-claim")
+    page.fill("#cases", "one\ntwo")
+    page.check("input[value='like these']")
+    page.click("text=Create study")
+    page.wait_for_url(f"{server.base}/studies/*")
+    assert owner.look(name)["settings"]["cases_claim"] == "like these"
+
+
 def test_nothing_that_people_write_is_run(server, owner, open_page, name):
     attack = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script>"
     items = [{"name": f"{attack} {i}", "text": f"{attack} [x](javascript:window.ran=1)", "format": f}

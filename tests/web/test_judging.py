@@ -3,7 +3,12 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from shortlist import create_study, load_study
+from shortlist.errors import SetupChanged
+from shortlist.judges.cases import check_cases
+from shortlist.judges.setup import set_up_materials
 from shortlist.report.page import POLICY
 from shortlist.study.claims import SENTENCES
 from tests.web.server import take, vote
@@ -380,3 +385,115 @@ def test_a_skipped_pair_of_a_ballot_is_lost_and_an_hour_is_given(server, owner, 
     undone = judge.post(f"/api/questions/{second['id']}/undo", json={"hold": 2}).json()
     assert undone["status"] == "undone"
     assert [question["place"] for question in undone["next"]["questions"]] == [2]  # the pair is not asked again
+
+
+def test_the_owner_changes_the_limits(owner, server, name):
+    owner.create(name, ITEMS, k=2, max_votes=2)
+    (judge,) = owner.judges(name, "Ann")
+    for _ in range(2):
+        question = take(judge, name)["questions"][0]
+        vote(judge, question["id"], better(question))
+    settle(server, name)
+    assert take(judge, name)["state"] == "done"
+
+    def change(**settings):
+        return owner.http.put(f"/api/studies/{name}/settings", json=settings)
+
+    board = change(max_votes=4).json()
+    assert (board["state"], board["settings"]["max_votes"]) == ("open", 4)
+    assert take(judge, name)["state"] == "open"
+    board = change(delta=0.01).json()
+    assert board["settings"]["delta"] == 0.01
+    assert board["claims"][-1].startswith("The accepted error (delta) was lowered to 0.01 after votes could be seen")
+    assert change(max_votes=None).json()["settings"]["max_votes"] is None
+    head = load_study(name, server.storage).head
+    for settings in ({"k": 3}, {"tolerance": 0.1}, {"stopping": "glr"}, {"judges_claim": "public"}, {"self": 1}):
+        refused = change(**settings)
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith(f"{next(iter(settings))} cannot be changed")
+    assert "smaller" in change(delta=0.5).json()["detail"]
+    assert change(delta=None).status_code == 422
+    assert judge.put(f"/api/studies/{name}/settings", json={"max_votes": 5}).status_code in (401, 403)
+    assert load_study(name, server.storage).head == head
+
+
+def test_cases_like_these_are_used_once(owner, server, name):
+    refused = owner.http.post(
+        "/api/studies",
+        json={"name": name, "items": [{"name": "a"}, {"name": "b"}], "k": 1, "cases_claim": "like these"},
+    )
+    assert "needs cases" in refused.json()["detail"]
+    board = owner.create(name, ITEMS, k=2, cases=["one", "two", "three"], cases_claim="like these")
+    assert board["settings"]["cases_claim"] == "like these"
+    (judge,) = owner.judges(name, "Ann")
+    seen = []
+    while (turn := take(judge, name))["state"] == "open":
+        seen.append(turn["questions"][0]["case"])
+        vote(judge, turn["questions"][0]["id"], better(turn["questions"][0]))
+    assert sorted(seen) == ["one", "three", "two"]
+    assert turn["state"] == "done"
+    assert turn["message"] == "All planned answers are in. Thank you."
+
+
+def test_texts_shown_on_the_web_are_recorded_and_compared(owner, server, name):
+    items = [{"name": "a", "text": "first text"}, {"name": "b", "text": "B", "answers": {"one": "on one"}}, "c"]
+    owner.create(name, items, k=1, cases=["one", "two"])
+    study = load_study(name, server.storage)
+    cases = check_cases(["one", "two"])
+    by_case = {case.id: "on one" if case.text == "one" else "B" for case in cases}
+    shown = {"a": "first text", "b": by_case, "c": "c"}
+    set_up_materials(study, shown, cases)  # the same again is fine
+    (judge,) = owner.judges(name, "Ann")
+    question = take(judge, name)["questions"][0]
+    vote(judge, question["id"], 1)
+    with pytest.raises(SetupChanged, match="the text of 'a' is not the same"):
+        set_up_materials(study, {**shown, "a": "edited"}, cases)
+
+
+def test_judges_on_the_web_must_see_what_earlier_judges_saw(owner, server, name):
+    study = create_study(ITEMS, 2, storage=server.storage, name=name)
+    set_up_materials(study, {item: f"text of {item}" for item in ITEMS}, None)
+    study.tell(study.ask(judge="model"), 1.0)
+    (judge,) = owner.judges(name, "Ann")
+    refused = judge.post(f"/api/studies/{name}/questions", json={"hold": 1})
+    assert refused.status_code == 422
+    assert "has votes on other texts or cases" in refused.json()["detail"]
+    assert owner.look(name)["verdict"]["votes"] == 1  # the owner still sees the study
+
+
+def test_one_judge_cannot_prove_alone_unless_the_owner_says_so(owner, name):
+    """The default for people is two judges. The first one is thanked and waits, and the owner is told what to do."""
+    items = [{"name": item} for item in ITEMS]
+    board = owner.http.post("/api/studies", json={"name": name, "items": items, "k": 1}).json()
+    assert board["settings"]["min_judges"] == 2
+    ann, bob = owner.judges(name, "Ann", "Bob")
+
+    def answers(judge):
+        turn = take(judge, name)
+        while turn["state"] == "open":
+            (question,) = turn["questions"]
+            first, second = question["first"]["title"], question["second"]["title"]
+            turn = vote(judge, question["id"], float(ITEMS.index(first) < ITEMS.index(second)), 1).json()["next"]
+        return turn
+
+    turn = answers(ann)
+    assert turn["state"] == "others"
+    assert turn["message"].startswith("Thank you! The result now needs answers of other judges.")
+    board = owner.look(name)
+    assert board["state"] == "open"
+    assert board["advice"].startswith("another judge is needed: a proof must rest on at least 2 judges")
+    assert answers(bob)["state"] == "done"
+    board = owner.look(name)
+    assert "rests on at least 2 judges" in board["verdict"]["guarantee"]
+
+
+def test_the_number_of_judges_can_be_lowered_on_the_way(owner, name):
+    owner.create(name, ITEMS, min_judges=2)
+    changed = owner.http.put(f"/api/studies/{name}/settings", json={"min_judges": 1}).json()
+    assert changed["settings"]["min_judges"] == 1
+    assert owner.http.put(f"/api/studies/{name}/settings", json={"min_judges": None}).status_code == 422
+    with_tolerance = {"name": f"{name} t", "items": [{"name": item} for item in ITEMS], "k": 1, "tolerance": 0.1}
+    assert owner.http.post("/api/studies", json=with_tolerance).json()["settings"]["min_judges"] == 1
+    refused = owner.http.post("/api/studies", json={**with_tolerance, "name": f"{name} u", "min_judges": 2})
+    assert refused.status_code == 422
+    assert "no tolerance" in refused.json()["detail"]

@@ -24,6 +24,7 @@ from shortlist.core.stopping.verdict import Verdict, named
 from shortlist.errors import BadInput
 from shortlist.simulation.run import simulate
 from shortlist.simulation.worlds import Utilities
+from shortlist.study.events import Head
 from shortlist.study.state import BoundHistory, BoundPoint, is_recorded
 from shortlist.study.study import Study
 from shortlist.votes.table import VoteTable
@@ -97,6 +98,7 @@ class Analysis:
     advice: str | None = None
     bound_history: BoundHistory = ()  # empty for a vote file, and where it would take too long
     claims: tuple[str, ...] = ()  # what a proof is about, one sentence each
+    head: Head | None = None  # of the study's chain of events
 
     @property
     def is_study(self) -> bool:
@@ -139,7 +141,8 @@ class Analysis:
             "name": self.name, "n": problem.n, "k": problem.k, "delta": problem.delta, "family": problem.family.name,
             "tolerance": problem.tolerance, "max_votes": problem.max_votes, "sampling": self.sampling,
             "stopping": self.stopping.name, "paused": self.paused, "advice": self.advice,
-            "verdict": self.verdict.to_dict(), "claims": list(self.claims), "vote_counts": self.counts._asdict(),
+            "verdict": self.verdict.to_dict(), "claims": list(self.claims),
+            "head": None if self.head is None else self.head._asdict(), "vote_counts": self.counts._asdict(),
             "bound_history": [_finite(point._asdict()) for point in self.bound_history],
             **{part: self._part(part) for part in parts},
         }  # fmt: skip
@@ -172,7 +175,7 @@ def analyse_study(study: Study) -> Analysis:
     verdict, (votes, counts) = study.examine(), study_votes(study)
     return Analysis(
         study.name, study.items, study.problem, study.sampling.name, study.stopping, verdict, votes, counts,
-        study.paused, study.advice, _bound_history(study, verdict), study.claims,
+        study.paused, study.advice, _bound_history(study, verdict), study.claims, study.head,
     )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ from shortlist.simulation.replay import SIMULATED, Replay
 from shortlist.simulation.replay import replay as replay_votes
 from shortlist.simulation.run import Simulation
 from shortlist.simulation.worlds import INSTANCES, Recorded, make_instance
+from shortlist.study.proof import certify_proof, is_proof
 from shortlist.votes.formats import read_map
 from shortlist.votes.read import inspect_votes
 from shortlist.votes.table import ROW, VoteTable, report_units
@@ -81,7 +82,7 @@ METHOD = typer.Option(
 
 def certify(
     votes: Path = VOTES,
-    k: int = K,
+    k: int | None = typer.Option(None, "-k", help="How many items to find. Needed unless the file is a proof."),
     delta: float = DELTA,
     stopping: str = FILE_STOPPING,
     family: str = FAMILY,
@@ -97,8 +98,14 @@ def certify(
     """Show what a vote file proves about the top k.
 
     Prints the best answer so far, its error bound, which items are proved to be in or out, and which pairs to compare
-    next.
+    next. Of a proof (`shortlist export --proof`) it prints the verdict of its study, if it can be checked and replayed.
     """
+    if is_proof(votes):
+        with working("Checking the proof"):
+            proved = certify_proof(votes)
+        return print_json(proved.to_dict()) if as_json else print_verdict(proved)
+    if k is None:
+        raise BadProblem("how many items are to be found? Give -k")
     kind = make_family(family, sigma)
     table = load_votes(votes, kind, columns, skip_bad, unit)
     rows, size, units = (table.first, table.second, table.outcome), len(table.items), table.unit

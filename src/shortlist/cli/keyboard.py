@@ -15,7 +15,15 @@ from rich.console import Console, Group
 from rich.panel import Panel
 from rich.text import Text
 
-from shortlist.errors import AlreadyAnswered, BadProblem, LateAnswer, NothingToAsk, ShortlistError, StudyDone
+from shortlist.errors import (
+    AlreadyAnswered,
+    BadProblem,
+    LateAnswer,
+    NeedsJudges,
+    NothingToAsk,
+    ShortlistError,
+    StudyDone,
+)
 from shortlist.judges.base import Case
 from shortlist.judges.cases import case_of
 from shortlist.judges.run_lease import RunLease
@@ -106,6 +114,7 @@ class _Session:
         self._cases = None if cases is None else {case.id: case for case in cases}
         self._terminal, self._out = terminal, Console(highlight=False, markup=False)
         self._told: list[Question] = []
+        self._needs_judge = False
         self._has_ballot = study.judges_claim == "public"
         self._left = [] if self._has_ballot else lease.take_over(judge)
 
@@ -124,6 +133,9 @@ class _Session:
             self._out.print(f"  Caveat: {caveat}", soft_wrap=True)
 
     def _what_is_left(self, left: int) -> str:
+        if self._needs_judge:
+            name = shlex.quote(self._study.name)
+            return f"Another judge continues with: shortlist judge {name} --as NAME"
         if not self._has_ballot:
             return "Run the same command again to continue."
         if not left:
@@ -142,6 +154,7 @@ class _Session:
         except StudyDone:
             return None
         except NothingToAsk as reason:
+            self._needs_judge = isinstance(reason, NeedsJudges)
             if not self._study.settle(self._judge).done:  # their last answer may be all that is missing
                 self._out.print(f"\n{reason}", soft_wrap=True)
             return None

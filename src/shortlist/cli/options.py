@@ -103,6 +103,12 @@ BALLOT_SIZE = typer.Option(
     10, min=1, help="With --judges-claim public: how many pairs a judge is asked about at most.",
     rich_help_panel=ADVANCED,
 )  # fmt: skip
+MIN_JUDGES = typer.Option(
+    1,
+    min=1,
+    help="Every step of a proof rests on at least this many judges, so that no single judge decides. More than 1 needs "
+    "the stopping rule edges and no tolerance.",
+)
 VOTES = typer.Argument(
     ...,
     metavar="VOTES",

@@ -46,6 +46,7 @@ from shortlist.cli.options import (
     JSON,
     JUDGES_CLAIM,
     MAX_VOTES,
+    MIN_JUDGES,
     SAMPLING,
     SIGMA,
     STOPPING,
@@ -62,7 +63,7 @@ from shortlist.cli.options import (
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import make_family
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadCases, BadJudge, JudgeFailed
+from shortlist.errors import BadCases, BadJudge, JudgeFailed, StudyDiffers
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import listed_cases, run_study
 from shortlist.judges.run_log import StudyRun
@@ -117,6 +118,7 @@ def run(
     cases_claim: Claim = CASES_CLAIM,
     judges_claim: JudgesClaim = JUDGES_CLAIM,
     ballot_size: int = BALLOT_SIZE,
+    min_judges: int = MIN_JUDGES,
     order: Order = ORDER,
     delta: float = DELTA,
     tolerance: float = TOLERANCE,
@@ -146,19 +148,23 @@ def run(
     if chosen is None and as_json:
         raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
     with plain_name_errors():
-        study = create_study(
-            listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
-            tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family, sigma=sigma,
-            allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words,
-            judges_claim=judges_claim.value, ballot_size=ballot_size, seed=seed,
-        )  # fmt: skip
+        try:
+            study = create_study(
+                listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
+                tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family,
+                sigma=sigma, allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words,
+                judges_claim=judges_claim.value, ballot_size=ballot_size, min_judges=min_judges, seed=seed,
+            )  # fmt: skip
+        except StudyDiffers as other:
+            study = _with_higher_budget(other, storage, max_votes)
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, known)
     on_cases = listed_cases(study, chosen, known)
     stored_as = set_up(
         study, chosen, on_cases, listed.contents, as_new_judge
     ).judge  # refuses before anything is printed
-    title = f"{study.name} in {shown(storage)}: best {k} of {len(listed.names)}, error at most {delta:g}"
+    error = f"error at most {study.problem.stated_delta:g}"
+    title = f"{study.name} in {shown(storage)}: best {k} of {len(listed.names)}, {error}"
     print(f"{'resuming' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
     with RunDisplay(study, title) as display:
         _warn_of_others(study, stored_as, display)
@@ -175,6 +181,16 @@ def run(
             display.__exit__(None, None, None)
             _leave(study)
     _show(study, found, as_json)
+
+
+def _with_higher_budget(other: StudyDiffers, storage: str, max_votes: int | None) -> Study:
+    """The stored study with a higher vote budget. If anything else differs, the error is raised again."""
+    study = load_study(other.name, storage)
+    limit = study.problem.max_votes
+    if set(other.differences) != {"max_votes"} or max_votes is None or limit is None or max_votes < limit:
+        raise other
+    study.change(max_votes=max_votes)
+    return study
 
 
 def _name(items: Path) -> str:
@@ -208,7 +224,9 @@ def _show(study: Study, found: StudyRun, as_json: bool) -> None:
     sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."
     console().print()
     say(f"Calls in this run: {calls_made(found)}.{sides}")
-    if not study.verdict.done and not found.used_up:
+    if found.needs_judge:
+        say(f"Run another judge on this study to continue (--name {shlex.quote(study.name)}).")
+    elif not study.verdict.done and not found.used_up:
         say("Run the same command again to continue.")
 
 

@@ -1,9 +1,13 @@
-"""Commands on a stored study: create, status, ask, tell, import, export."""
+"""Commands on a stored study: create, status, ask, tell, import, export; and verify, on a proof of one."""
 
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -18,6 +22,7 @@ from shortlist.cli.options import (
     JUDGES_CLAIM,
     MAP,
     MAX_VOTES,
+    MIN_JUDGES,
     SAMPLING,
     SIGMA,
     SKIP_BAD,
@@ -39,16 +44,19 @@ from shortlist.cli.options import (
     working,
 )
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
+from shortlist.errors import BadProblem, BadProof, BadVotes, StudyDiffers, StudyExists
 from shortlist.study.create import create_study, load_study
+from shortlist.study.proof import check_proof, replay_proof, write_proof
 from shortlist.study.rows import counted
 from shortlist.study.settling import BALLOT_LEASE
 from shortlist.study.study import Study
+from shortlist.verify import sentences
 from shortlist.votes.items import read_items
 from shortlist.votes.table import make_table
 from shortlist.votes.write import write_votes
 
 NAME = typer.Argument(..., metavar="NAME", help="Name of the study.")
+FIXED_SETTING = typer.Option(None, hidden=True, help="Cannot be changed: `set` says why.")
 
 
 def create(
@@ -61,6 +69,7 @@ def create(
     cases_claim: Claim = CASES_CLAIM,
     judges_claim: JudgesClaim = JUDGES_CLAIM,
     ballot_size: int = BALLOT_SIZE,
+    min_judges: int = MIN_JUDGES,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
     family: str = FAMILY,
@@ -79,7 +88,7 @@ def create(
         study = create_study(
             read_items(items).names, k, delta, storage=storage, name=name, tolerance=tolerance, max_votes=max_votes,
             sampling=sampling, stopping=stopping, family=family, sigma=sigma, cases_claim=cases_claim.words,
-            judges_claim=judges_claim.value, ballot_size=ballot_size, seed=seed,
+            judges_claim=judges_claim.value, ballot_size=ballot_size, min_judges=min_judges, seed=seed,
         )  # fmt: skip
     show_study(study, as_json)
 
@@ -92,10 +101,59 @@ def plain_name_errors() -> Iterator[None]:
     except StudyExists as taken:
         raise BadProblem(f"a study named {taken.name!r} already exists; choose another --name") from None
     except StudyDiffers as other:
+        change = f"change it with shortlist set {shlex.quote(other.name)}, " if other.can_change else ""
         raise BadProblem(
-            f"a study named {other.name!r} already exists with other settings: {'; '.join(other.differences)}; "
-            "use the same items and options to continue it, or choose another --name"
+            f"a study named {other.name!r} already exists with other settings: {'; '.join(other.differences.values())};"
+            f" {change}use the same items and options to continue it, or choose another --name"
         ) from None
+
+
+def set_limits(
+    name: str = NAME,
+    max_votes: str | None = typer.Option(
+        None, metavar="N|none", help="The new vote budget. If the old one is used up, the study goes on."
+    ),
+    delta: float | None = typer.Option(None, help="The new allowed probability that the answer is wrong: smaller."),
+    min_judges: int | None = typer.Option(None, min=1, help="The new number of judges that a proof rests on at least."),
+    items: str | None = FIXED_SETTING,
+    k: str | None = FIXED_SETTING,
+    tolerance: str | None = FIXED_SETTING,
+    stopping: str | None = FIXED_SETTING,
+    cases_claim: str | None = FIXED_SETTING,
+    judges_claim: str | None = FIXED_SETTING,
+    storage: str = STORAGE,
+    as_json: bool = JSON,
+) -> None:
+    """Change the vote budget, delta or the number of judges of a study.
+
+    A higher budget continues a study that has used up its budget, with the same proof: all answers count. A budget of
+    no more than the votes so far ends the study. Delta can only be made smaller; after the first question a proof still
+    states the largest delta that was in force. With fewer judges, what is proved stays; with more, it is worked out
+    again. Other settings cannot be changed.
+    """
+    fixed = {"items": items, "k": k, "tolerance": tolerance, "stopping": stopping, "cases_claim": cases_claim,
+             "judges_claim": judges_claim}  # fmt: skip
+    changes: dict[str, Any] = {option: value for option, value in fixed.items() if value is not None}
+    if max_votes is not None:
+        changes["max_votes"] = _budget(max_votes)
+    if delta is not None:
+        changes["delta"] = delta
+    if min_judges is not None:
+        changes["min_judges"] = min_judges
+    if not changes:
+        raise BadProblem("nothing to change; give --max-votes, --delta or --min-judges")
+    study = load_study(name, storage)
+    study.change(**changes)
+    show_study(study, as_json)
+
+
+def _budget(text: str) -> int | None:
+    if text == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise BadProblem(f"--max-votes is {text!r}; give a whole number, or none for no limit") from None
 
 
 def status(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> None:
@@ -112,7 +170,8 @@ def show_study(study: Study, as_json: bool) -> None:
     with working("Computing the error bound"):
         verdict = study.examine()
     if as_json:
-        state = {"name": study.name, "paused": study.paused, "counts": study.counts, "advice": study.advice,
+        state = {"name": study.name, "paused": study.paused, "delta": study.problem.delta,
+                 "max_votes": study.problem.max_votes, "counts": study.counts, "advice": study.advice,
                  "head": study.head._asdict(), "claims": study.claims}  # fmt: skip
         return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
     print_verdict(verdict)
@@ -230,22 +289,36 @@ def import_votes(
 
 def export(
     name: str = NAME,
-    votes: Path = typer.Argument(..., metavar="FILE", help="File to write: .csv, .tsv, .jsonl, .json or .parquet."),
+    votes: Path | None = typer.Argument(
+        None, metavar="FILE", help="Vote file to write: .csv, .tsv, .jsonl, .json or .parquet."
+    ),
+    proof: Path | None = typer.Option(
+        None, metavar="FILE", help="Write a proof that anyone can check with `shortlist verify`, or with verify.py."
+    ),
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Write the votes of a study to a file.
+    """Write the votes of a study, or its proof, to a file.
 
-    The file has every vote that counts, in the order in which the votes were cast. Undone votes and votes of voided
-    judges are left out.
+    A vote file has every vote that counts, in the order in which the votes were cast. Undone votes and votes of voided
+    judges are left out. A proof has everything that happened, with the names of the judges: ask them before you publish
+    it.
     """
+    if (votes is None) == (proof is None):
+        raise BadProblem("give a vote file to write, or --proof FILE")
+    if proof is not None:
+        return _export_proof(load_study(name, storage), proof, as_json)
+    assert votes is not None
     study = load_study(name, storage)
     study.settle()
     rows, counts = counted(study.rows), study.counts
     if not rows:
         raise BadVotes(f"the study {name!r} has no votes to export")
     first, second, outcome = ([getattr(row, part) for row in rows] for part in ("first", "second", "outcome"))
-    write_votes(votes, make_table(first, second, outcome, judge=[row.judge for row in rows]))
+    judges, cases, units = ([getattr(row, part) for row in rows] for part in ("judge", "case", "unit"))
+    table = make_table(first, second, outcome, judge=judges, case=cases)
+    own = [unit or f"row {place}" for place, unit in enumerate(units, 1)]  # in a file, rows without a unit share one
+    write_votes(votes, replace(table, unit=tuple(own) if any(units) else None, unit_name="unit"))
     if as_json:
         left_out = {"undone": counts["undone"], "voided": counts["voided"], "lost": counts["lost"]}
         return print_json({"votes": len(rows), **left_out, "file": str(votes)})
@@ -258,3 +331,42 @@ def export(
         say(f"{count_of(counts['lost'], 'lost question')} left out.", "")
     if counts["undone"] or counts["voided"] or counts["lost"]:
         say("A proof from this file is valid only if no vote was withdrawn or lost because of its outcome.", "")
+
+
+def _export_proof(study: Study, file: Path, as_json: bool) -> None:
+    with working("Collecting the steps of the proof"):
+        write_proof(study, file)
+    verdict, head = study.examine(), study.head
+    if as_json:
+        return print_json({"proved": verdict.proves, "head": head._asdict(), "file": str(file)})
+    say(f"Proof written to {file}. Head: {head.events} {head.hash}.", "")
+    if not verdict.proves:
+        say("Nothing is proved yet; the file shows what happened so far.", "")
+    say(f"Check it with: shortlist verify {file}", "")
+
+
+def verify(
+    proof: Path = typer.Argument(..., metavar="FILE", help="Proof to check, as written by `shortlist export --proof`."),
+    replay: bool = typer.Option(
+        False, "--replay", help="Also repeat from the seed which pairs were asked and what was bet."
+    ),
+    as_json: bool = JSON,
+) -> None:
+    """Check a proof.
+
+    Works the verdict out again from the records and the theorem, and prints what is proved. The exit code is 1 if
+    anything is wrong. Compare the head that it prints with one that was published earlier.
+    """
+    try:
+        with working("Checking the proof"):
+            found = check_proof(proof)
+            replayed = replay_proof(proof) if replay else None
+    except BadProof as reason:
+        print(f"shortlist: {reason}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if as_json:
+        parts = {part: found["verdict"][part] for part in ("top", "certainly_in", "certainly_out", "error")}
+        head = {"events": found["records"], "hash": found["hash"]}
+        return print_json({**parts, "head": head, "replayed": None if replayed is None else replayed._asdict()})
+    for sentence in (*sentences(found), *(() if replayed is None else replayed.sentences)):
+        say(sentence, "")

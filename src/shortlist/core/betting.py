@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shortlist.core.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
+from shortlist.core.pairs import Flags, Floats, Ints, n_pairs, node_sums, pair_ends, pair_numbers
 from shortlist.core.problem import Problem
 from shortlist.core.ridge import Belief, nothing_known, refine
 from shortlist.core.tally import Block, evolve
@@ -48,17 +48,48 @@ class Marker(Protocol):
         ...
 
 
+class JudgeGains(NamedTuple):
+    """What the votes of each judge add to the two accounts of each pair, ahead and behind. `places` are the number of
+    the judge times the number of pairs, plus that of the pair; they are sorted."""
+
+    places: Ints
+    gains: Floats
+
+    def add(self, places: Ints, gains: Floats) -> "JudgeGains":
+        """With more gains; a place may come more than once."""
+        new = np.setdiff1d(places, self.places)
+        merged = np.union1d(self.places, new) if len(new) else self.places
+        total = np.zeros((len(merged), 2))
+        total[merged.searchsorted(self.places)] = self.gains
+        np.add.at(total, merged.searchsorted(places), gains)
+        return JudgeGains(merged, total)
+
+
+NO_GAINS = JudgeGains(np.empty(0, np.int64), np.empty((0, 2)))
+
+
+class Gains(NamedTuple):
+    """The gains of judges, other than 0, one by one: `source` bets against `target`."""
+
+    judge: Ints
+    source: Ints
+    target: Ints
+    gain: Floats
+
+
 class Imports(NamedTuple):
     """Sums over imported votes by pair, seen from the pair's lower item: what their bets won, as columns of the table,
     and the log wealth of each bet of the grid [pair, kind, side, bet]: plain, and tolerant if there is a tolerance;
     ahead, and behind. `grid` is their average, whatever the imports that the votes came in. `lost` is what accounts
-    against each item had lost before the first import: the grid against it starts with no more than was left."""
+    against each item had lost before the first import: the grid against it starts with no more than was left.
+    `by_judge` is what their bets won by judge, if the ledger keeps that."""
 
     pairs: Ints
     bets: Floats
     sums: Floats
     lost: Floats
     grid: Floats
+    by_judge: JudgeGains | None = None
 
     def add(self, other: "Imports") -> "Imports":
         pairs = np.union1d(self.pairs, other.pairs)
@@ -67,7 +98,8 @@ class Imports(NamedTuple):
             places = pairs.searchsorted(one.pairs)
             bets[places] += one.bets
             sums[places] += one.sums
-        return Imports(pairs, bets, sums, self.lost, grid_average(sums))
+        by_judge = None if self.by_judge is None or other.by_judge is None else self.by_judge.add(*other.by_judge)
+        return Imports(pairs, bets, sums, self.lost, grid_average(sums), by_judge)
 
 
 @dataclass(frozen=True)
@@ -81,6 +113,9 @@ class Ledger:
     sorted, and a quarter on the grid.
 
     With a `marker` the level is log(1/delta), and the marker marks accounts as proved at each new belief.
+
+    `by_judge` divides the accounts of the table by judge. It is kept if proofs need at least m judges: in a step from a
+    set R of items to v, each judge's gains in accounts of R against v then count up to a cap (docs/guarantee.md).
     """
 
     problem: Problem
@@ -92,6 +127,7 @@ class Ledger:
     believed: float  # votes when the belief was formed
     share: float = 1.0
     imports: Imports | None = None
+    by_judge: JudgeGains | None = None
     marker: Marker | None = None
 
     @cached_property
@@ -122,6 +158,58 @@ class Ledger:
         what the evidence against a set must reach, log(1/delta)."""
         ways = 2 * self.problem.n if self.problem.tolerance else self.k if self.marker is None else 1
         return math.log(ways / (delta * self.share))
+
+    @property
+    def has_caps(self) -> bool:
+        """Whether a proof needs more than one judge."""
+        return self.problem.min_judges > 1
+
+    def caps(self, delta: float) -> Floats:
+        """How much one judge can give against each item: a little more than 1/m of what is needed, so that m judges are
+        enough."""
+        losses = self.accounts().losses(self.problem.n)
+        limits: Floats = (self.level(delta) + losses) / (self.problem.min_judges - 0.5)
+        return limits
+
+    @cached_property
+    def gains(self) -> Gains:
+        """What each judge has won or lost in each account."""
+        assert self.by_judge is not None, "a problem with min_judges > 1 keeps the gains of judges"
+        (places, gains), pairs = self.by_judge, n_pairs(self.problem.n)
+        low, high = pair_ends(self.problem.n, places % pairs)
+        columns = (places // pairs,) * 2, (low, high), (high, low), (gains[:, 0], gains[:, 1])
+        judge, source, target, gain = (np.concatenate(both) for both in columns)
+        kept = gain != 0.0
+        return Gains(judge[kept], source[kept], target[kept], gain[kept])
+
+    def capped(self, delta: float) -> "Ledger":
+        """With each account as it counts alone, in a step from its source: no judge gives more than the cap."""
+        _, source, target, gain = self.gains
+        slots, is_ahead = self.pairs.searchsorted(pair_numbers(self.problem.n, source, target)), source < target
+        table, counted = self.table.copy(), np.minimum(gain, self.caps(delta)[target])
+        for column, side in ((AHEAD, is_ahead), (BEHIND, ~is_ahead)):
+            table[:, column] = node_sums(slots[side], counted[side], len(table))
+        return replace(self, table=table)
+
+    def reachable(self) -> Flags:
+        """The items against which the capped gains of all judges would be enough, in the best case."""
+        n, (judge, _, target, gain), caps = self.problem.n, self.gains, self.caps(self.problem.delta)
+        givers, slots = np.unique(judge * n + target, return_inverse=True)
+        given, whom = node_sums(slots, np.maximum(gain, 0.0), len(givers)), givers % n
+        counted = node_sums(whom, np.minimum(given, caps[whom]), n)
+        return counted >= (self.problem.min_judges - 0.5) * caps
+
+    def is_full(self, judge: int, pairs: Ints, delta: float) -> Flags:
+        """The pairs on which more votes of this judge prove nothing: in the account that would bet on the next one the
+        judge has given as much as counts."""
+        n, caps = self.problem.n, self.caps(delta)
+        first, second = pair_ends(n, pairs)
+        is_ahead = self.expected(first, second, damped=True) > 0
+        source, target = np.where(is_ahead, first, second), np.where(is_ahead, second, first)
+        theirs = self.gains.judge == judge
+        given = np.zeros((n, n))
+        given[self.gains.source[theirs], self.gains.target[theirs]] = self.gains.gain[theirs]
+        return given[source, target] >= caps[target]
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints]:
@@ -232,7 +320,8 @@ class Ledger:
         np.add.at(bets, slots, rows)
         bets[:, :AHEAD] = 0.0
         lost = self._lost(pending) if self.imports is None else self.imports.lost
-        new = Imports(pairs, bets, grid, lost, grid_average(grid))
+        by_judge = None if self.by_judge is None else NO_GAINS.add(*self._divided(votes, rows))
+        new = Imports(pairs, bets, grid, lost, grid_average(grid), by_judge)
         ledger, places = replace(self, share=min(self.share, BETS_SHARE))._with_rows(votes, rows, votes.votes)
         ledger = replace(ledger, imports=new if self.imports is None else self.imports.add(new))
         if is_sorted:
@@ -258,11 +347,36 @@ class Ledger:
         ledger, _ = self._with_rows(block, -self.imports.bets, 0.0)
         table, imports = ledger.table.copy(), self.imports._replace(bets=np.zeros_like(self.imports.bets))
         table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
-        return replace(ledger, table=table, share=OWN_SHARE, imports=imports)
+        by_judge = self.by_judge
+        if by_judge is not None and imports.by_judge is not None:
+            places, gains = imports.by_judge
+            by_judge, imports = by_judge.add(places, -gains), imports._replace(by_judge=NO_GAINS)
+        return replace(ledger, table=table, share=OWN_SHARE, imports=imports, by_judge=by_judge)
+
+    def under(self, problem: Problem) -> "Ledger":
+        """With another vote budget, delta or number of judges. No mark is left that was made at another delta or rests
+        on fewer judges."""
+        if self.by_judge is None and problem.min_judges > 1:
+            assert not len(self.pairs), "gains of judges are kept from the first vote, or not at all"
+            return replace(self, problem=problem, by_judge=NO_GAINS)
+        if problem.delta == self.problem.delta and problem.min_judges <= self.problem.min_judges:
+            return replace(self, problem=problem)
+        table = self.table.copy()
+        table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
+        return replace(self, problem=problem, table=table)
+
+    def mark_all(self, grid_level: float, pending: Block | None) -> "Ledger":
+        """With a mark on all accounts that are enough by themselves now, whatever is pending."""
+        first, second = self.ends
+        block = Block(first, second, np.zeros(len(first)), np.zeros(len(first)))
+        marked = self._mark(np.arange(len(first)), block, pending) if len(first) else self
+        return marked if marked.imports is None else marked._mark_grid(grid_level)
 
     def _mark_grid(self, level: float) -> "Ledger":
-        """With a mark on plain accounts of the grid that are enough by themselves."""
+        """With a mark on plain accounts of the grid that are enough by themselves. The grid knows no judges."""
         assert self.imports is not None
+        if self.has_caps:
+            return self
         table, places = self.table.copy(), self.pairs.searchsorted(self.imports.pairs)
         proved = (self.grids()[0].wealth >= level).reshape(2, -1)
         for side, mark in zip(proved, (PROVED_AHEAD, PROVED_BEHIND), strict=True):
@@ -279,8 +393,8 @@ class Ledger:
 
     def grids(self) -> list[Accounts]:
         """The accounts of the grid on imported votes, with what the study had left when they began: plain, and tolerant
-        if there is a tolerance."""
-        if self.imports is None:
+        if there is a tolerance. It knows no judges, so it counts for nothing if a proof needs more than one."""
+        if self.imports is None or self.has_caps:
             return []
         low, high = pair_ends(self.problem.n, self.imports.pairs)
         source, target = np.concatenate([low, high]), np.concatenate([high, low])
@@ -298,7 +412,8 @@ class Ledger:
     def tolerating(self, tolerance: float) -> "Ledger":
         """As if this tolerance had just been set: nothing is bet on it yet."""
         table = np.pad(self.table[:, :PROVED_AHEAD], ((0, 0), (0, 4)))
-        return replace(self, problem=replace(self.problem, tolerance=tolerance), table=table, imports=None, marker=None)
+        problem = replace(self.problem, tolerance=tolerance, min_judges=1)
+        return replace(self, problem=problem, table=table, imports=None, by_judge=None, marker=None)
 
     def refresh(self) -> "Ledger":
         """With a belief from all votes so far."""
@@ -343,7 +458,15 @@ class Ledger:
         change = with_cash(table[touched, AHEAD : BEHIND + 1]) - before
         np.add.at(inflow, high, change[..., 0])
         np.add.at(inflow, low, change[..., 1])
+        if self.by_judge is not None:
+            ledger = replace(ledger, by_judge=self.by_judge.add(*self._divided(block, rows)))
         return evolve(ledger, table=table, inflow=inflow, votes=self.votes + votes), slots
+
+    def _divided(self, block: Block, rows: Floats) -> JudgeGains:
+        """What rows of the table add to the gains of the block's judges."""
+        pairs = np.atleast_1d(pair_numbers(self.problem.n, block.first, block.second))
+        judges = np.zeros(len(pairs), np.int64) if block.judges is None else np.atleast_1d(block.judges)
+        return JudgeGains(judges * n_pairs(self.problem.n) + pairs, np.atleast_2d(rows[..., AHEAD : BEHIND + 1]))
 
     def _with_pairs(self, first: Ints, second: Ints) -> "Ledger":
         """With a row for each of these pairs."""
@@ -366,7 +489,8 @@ class Ledger:
         if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
             return self
         sure = self if pending is None else self.doubting(pending)
-        wealth = with_cash(sure.look_up(block.first, block.second))
+        counted = sure.capped(self.problem.delta) if self.has_caps else sure
+        wealth = with_cash(counted.look_up(block.first, block.second))
         losses = sure.accounts().losses(self.problem.n)
         low, high = (ends[slots] for ends in self.ends)
         table = self.table.copy()
@@ -409,5 +533,6 @@ def with_cash(bet: Floats) -> Floats:
 def empty_ledger(problem: Problem, marker: Marker | None = None) -> Ledger:
     columns = 1 + (BEHIND_EPS if problem.tolerance else PROVED_BEHIND)
     belief = nothing_known(problem.family, problem.n)
-    none, table = np.empty(0, np.int64), np.zeros((0, columns))
-    return Ledger(problem, none, table, np.zeros(problem.n), belief, 0.0, 0.0, marker=marker)
+    by_judge = NO_GAINS if problem.min_judges > 1 else None
+    none, table, inflow = np.empty(0, np.int64), np.zeros((0, columns)), np.zeros(problem.n)
+    return Ledger(problem, none, table, inflow, belief, 0.0, 0.0, by_judge=by_judge, marker=marker)

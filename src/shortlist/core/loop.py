@@ -12,17 +12,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shortlist.core.betting import Ledger
 from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence, no_evidence
 from shortlist.core.pairs import Floats, Ints, n_pairs
 from shortlist.core.problem import Problem
-from shortlist.core.sampling import suited
+from shortlist.core.sampling import planned_by, suited
 from shortlist.core.sampling.base import SamplingMemory, SamplingRule
+from shortlist.core.sampling.learn_then_prove import TwoPhases
+from shortlist.core.sampling.plan import Plan, make_plan
+from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.core.stopping.base import StoppingMemory, StoppingRule
 from shortlist.core.stopping.cuts import Cuts
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally, Vote, evolve
-from shortlist.errors import NothingToAsk
+from shortlist.errors import NeedsJudges, NothingToAsk
 
 
 class State(NamedTuple):
@@ -57,8 +61,13 @@ def start(problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed
     return State(problem, sampling, stopping, seed, evidence, verdict, sampling.start(problem), memory, 0)
 
 
-def ask(state: State, pending: Sequence[int] = (), avoid: frozenset[int] = frozenset()) -> int:
-    """The pair to show next. `pending` are the pairs shown and not answered yet, `avoid` those not to show."""
+def ask(
+    state: State, pending: Sequence[int] = (), avoid: frozenset[int] = frozenset(), judge: int | None = None
+) -> int:
+    """The pair to show next. `pending` are the pairs shown and not answered yet, `avoid` those not to show. If a proof
+    needs several judges, this one is asked nothing where more of their votes prove nothing."""
+    if judge is not None and state.problem.min_judges > 1 and (full := full_pairs(state, judge, avoid)):
+        avoid |= full
     waiting = np.asarray(pending, dtype=np.int64)
     draws = Draws((state.seed, round(state.evidence.tally.votes) + len(pending), 1))
     round_now = state.sampling_memory, state.evidence, waiting, 1, draws
@@ -70,6 +79,32 @@ def ask(state: State, pending: Sequence[int] = (), avoid: frozenset[int] = froze
         if len(pairs):
             return int(pairs[0])
     raise NothingToAsk("no useful pair is left that this judge may see; ask another judge, or later")
+
+
+def full_pairs(state: State, judge: int, avoid: frozenset[int] = frozenset()) -> frozenset[int]:
+    """The pairs on which more votes of this judge prove nothing (`Ledger.is_full`). Raises NeedsJudges if no other pair
+    of the plan is left: pairs outside the plan would take many votes and prove little."""
+    ledger, problem, memory = state.evidence.kept_ledger, state.problem, state.sampling_memory
+    if isinstance(state.sampling, Sharpen) or (isinstance(memory, TwoPhases) and memory.learning):
+        return frozenset()  # they still teach something
+    planned = planned_by(memory)
+    if planned is None or planned.plan is None:
+        pairs = np.arange(n_pairs(problem.n)) if problem.allowed is None else np.array(problem.allowed)
+        return frozenset(pairs[ledger.is_full(judge, pairs, problem.delta)].tolist())
+    wanted, full = _wanted(ledger, planned.plan, judge, avoid)
+    if wanted and wanted == full:  # the plan may be some votes old
+        draws = Draws((state.seed, round(state.evidence.tally.votes), 3))
+        again = _wanted(ledger, make_plan(ledger, draws.generator()), judge, avoid)
+        if again[0] == again[1]:
+            raise NeedsJudges(problem.min_judges)
+        full |= again[1]
+    return full
+
+
+def _wanted(ledger: Ledger, plan: Plan, judge: int, avoid: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
+    """The pairs of the plan that the judge may see, and those of them that are full."""
+    full = plan.pairs[ledger.is_full(judge, plan.pairs, plan.delta)]
+    return frozenset(plan.pairs.tolist()) - avoid, frozenset(full.tolist()) - avoid
 
 
 def ask_block(state: State, size: int) -> tuple[Ints, Floats]:

@@ -18,7 +18,8 @@ from shortlist.errors import BadProblem
 @dataclass(frozen=True)
 class Problem:
     """Theta is {sum zero, |theta| <= bound}. A tolerance is in win probability (Gaussian: in units of outcome):
-    an outsider may then be better than a member of the answer by less than it. `max_votes` ends a study early."""
+    an outsider may then be better than a member of the answer by less than it. `max_votes` ends a study early. Every
+    step of a proof rests on at least `min_judges` judges."""
 
     n: int
     k: int
@@ -28,6 +29,8 @@ class Problem:
     tolerance: float = 0.0
     max_votes: int | None = None
     allowed: tuple[int, ...] | None = None  # numbers of the pairs that may be asked; None is all
+    min_judges: int = 1
+    largest_delta: float | None = None  # that was in force, if delta was lowered after the first question
 
     def __post_init__(self) -> None:
         if whole("the number of items", self.n, 0) < 2:
@@ -47,6 +50,15 @@ class Problem:
             whole("max_votes", self.max_votes, 1)
         if self.allowed is not None and components(self.n, *pair_ends(self.n, np.array(self.allowed, np.int64)))[0] > 1:
             raise BadProblem("the allowed pairs do not connect all items, so no top k can be proved; allow more pairs")
+        if whole("min_judges", self.min_judges, 1) > 1 and (self.tolerance or self.family.is_measured):
+            raise BadProblem(
+                f"min_judges is {self.min_judges}; more than 1 needs wins, ties or grades as votes, and no tolerance"
+            )
+
+    @property
+    def stated_delta(self) -> float:
+        """The error that a guarantee may state: the largest delta that was in force."""
+        return max(self.delta, self.largest_delta or 0.0)
 
     @property
     def margin(self) -> float:

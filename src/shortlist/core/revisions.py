@@ -5,6 +5,7 @@ is on accounts that bet on them, a quarter on a fixed grid of bets, which does n
 on accounts that ignore them (docs/guarantee.md).
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from shortlist.core.betting import GRID_SHARE, OWN_SHARE, in_parts
 from shortlist.core.evidence import Evidence
 from shortlist.core.loop import State
 from shortlist.core.pairs import Flags, Floats, pair_numbers
+from shortlist.core.problem import Problem
 from shortlist.core.stopping.chains import grid_level, grid_sums
 from shortlist.core.stopping.edges import with_weights
 from shortlist.core.tally import Block, Vote, as_block, join_blocks
@@ -59,6 +61,43 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
     return state
 
 
+def change(state: State, problem: Problem, pending: Block | None = None) -> State:
+    """The state with another vote budget, delta or number of judges. Another delta and a larger number of judges remove
+    the marks, the bound and the proved items that were found before, and the verdict is worked out again. A verdict
+    that is reached stays."""
+    evidence, ledger = state.evidence, state.evidence.ledger
+    if ledger is not None:
+        evidence = evidence._replace(ledger=ledger.under(problem))
+    old, state = state.problem, state._replace(problem=problem, evidence=evidence)
+    if state.verdict.done:
+        return state
+    is_new = (problem.delta, problem.min_judges) != (old.delta, old.min_judges)
+    if is_harder(problem, old):
+        state = state._replace(stopping_memory=state.stopping.start(problem))
+    if is_new:
+        state = _replan(state, pending)
+    is_over = round(evidence.tally.votes) >= (problem.max_votes or math.inf)
+    return loop.check_stop(state, pending) if is_new or is_over else state
+
+
+def is_harder(problem: Problem, old: Problem) -> bool:
+    """Whether what was proved under the old settings has to be proved again."""
+    return problem.delta != old.delta or problem.min_judges > old.min_judges
+
+
+def _replan(state: State, pending: Block | None) -> State:
+    """With marks and a plan for the delta of the problem."""
+    ledger = state.evidence.ledger
+    if ledger is None:
+        return state
+    ledger = ledger.mark_all(_grid_level(state.problem), pending).refresh()
+    return loop.learn(state._replace(evidence=state.evidence._replace(ledger=ledger)), 1)
+
+
+def _grid_level(problem: Problem) -> float:
+    return grid_level(problem, problem.delta * GRID_SHARE)
+
+
 def place_import(state: State, votes: Block, units: Units, is_new: Flags) -> Block:
     """Votes in the order of their units with bets and weights, which are 0 for units that are not new. All bets of a
     unit are made before its first vote is read, from votes before it."""
@@ -70,7 +109,7 @@ def place_import(state: State, votes: Block, units: Units, is_new: Flags) -> Blo
     placed = join_blocks(parts)
     assert placed.weights is not None
     weights = np.where(is_new, placed.weights, 0.0)
-    is_over = state.verdict.done or ledger.share == OWN_SHARE  # nothing is bet on imported votes any more
+    is_over = ledger.share == OWN_SHARE  # nothing is bet on imported votes any more
     return placed._replace(bets=np.zeros(size) if is_over else placed.bets, weights=weights)
 
 
@@ -86,7 +125,6 @@ def add_import(state: State, votes: Block, share: Floats, is_sorted: bool, pendi
         state = state._replace(stopping_memory=state.stopping.start(problem))
         pairs = pair_numbers(problem.n, votes.first, votes.second)
         grid[np.isin(np.unique(pairs), pairs[share == 0])] = -np.inf  # left out after a look, so lost for good
-    level = grid_level(problem, problem.delta * GRID_SHARE)
-    ledger = state.evidence.kept_ledger.add_import(votes, grid, level, is_sorted, pending)
+    ledger = state.evidence.kept_ledger.add_import(votes, grid, _grid_level(problem), is_sorted, pending)
     evidence = Evidence(tally.add_block(problem.family, votes), mle, ledger)
     return loop.next_round(state, evidence, len(votes.first), pending)

@@ -49,6 +49,7 @@ class Vote(NamedTuple):
     outcome: float
     bet: float = 0.0  # the log-odds (gaussian: the difference) expected then, from the side of `first`
     weight: float = 1.0  # as in `Block.weights`
+    judge: int = 0  # a number, the same for all votes of a judge
 
 
 class Block(NamedTuple):
@@ -64,6 +65,7 @@ class Block(NamedTuple):
     counts: Floats
     bets: Floats | None = None  # as in `Vote`; None until they are placed, which must be before the outcome is known
     weights: Floats | None = None  # None: 1 each
+    judges: Ints | None = None  # as in `Vote`; None: 0 each
 
     @property
     def votes(self) -> float:
@@ -72,8 +74,8 @@ class Block(NamedTuple):
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""
         here = slice(begin, end)
-        bets, weights = (None if values is None else values[here] for values in (self.bets, self.weights))
-        return Block(self.first[here], self.second[here], self.outcome[here], self.counts[here], bets, weights)
+        columns: Any = (None if values is None else values[here] for values in self)
+        return Block(*columns)
 
     def ordered(self, order: Ints) -> "Block":
         """The same rows in another order, without their bets."""
@@ -99,9 +101,9 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
 
 def as_block(votes: Sequence[Vote]) -> Block:
     """Single votes, at least one, as a block with their bets."""
-    ends = np.array([(vote.first, vote.second) for vote in votes], dtype=np.int64)
+    numbers = np.array([(vote.first, vote.second, vote.judge) for vote in votes], dtype=np.int64)
     values = np.array([(vote.outcome, vote.bet) for vote in votes])
-    block = Block(ends[:, 0], ends[:, 1], values[:, 0], np.ones(len(votes)), values[:, 1])
+    block = Block(numbers[:, 0], numbers[:, 1], values[:, 0], np.ones(len(votes)), values[:, 1], judges=numbers[:, 2])
     if all(vote.weight == 1.0 for vote in votes):
         return block
     return block._replace(weights=np.array([vote.weight for vote in votes]))
@@ -115,8 +117,10 @@ def one_vote(vote: Vote) -> Block:
     """
     first: Any = vote.first
     second: Any = vote.second
+    judge: Any = vote.judge
     outcome, count, bet = np.array((vote.outcome, 1.0, vote.bet))
-    return Block(first, second, outcome, count, bet)
+    weight: Any = None if vote.weight == 1.0 else vote.weight
+    return Block(first, second, outcome, count, bet, weight, judge)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,10 @@ class Units(NamedTuple):
 
     def part(self, begin: int, end: int) -> "Units":
         """Rows begin to end, which must not cut a unit."""
-        here = slice(begin, end)
+        return self.select(slice(begin, end))
+
+    def select(self, here: slice | Flags) -> "Units":
+        """Some of the rows."""
         return Units(self.number[here], self.pair[here], self.share[here], self.is_fixed[here], self.regular)
 
     def trusting_no_order(self) -> "Units":

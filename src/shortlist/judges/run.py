@@ -18,7 +18,16 @@ from typing import Any, Literal, get_args
 
 from shortlist.core.problem import whole
 from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadCases, BadJudge, CasesUsedUp, JudgeFailed, NothingToAsk, SetupChanged, StudyDone
+from shortlist.errors import (
+    BadCases,
+    BadJudge,
+    CasesUsedUp,
+    JudgeFailed,
+    NeedsJudges,
+    NothingToAsk,
+    SetupChanged,
+    StudyDone,
+)
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy
 from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
@@ -238,6 +247,7 @@ class _Run:
             self._warn_at_end(_used_up(self.judge, reason))
             return None
         except NothingToAsk as reason:
+            self.log.needs_judge = isinstance(reason, NeedsJudges) and not self.pending.questions
             self._warn_at_end(f"stopped without a proof: {reason}")
             return None
         except StudyDone:  # by somebody else's vote

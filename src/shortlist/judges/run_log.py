@@ -72,6 +72,7 @@ class StudyRun:
     warnings: tuple[str, ...] = ()
     skipped: Mapping[int, str] = field(default_factory=dict)  # the reason, by question id
     used_up: bool = False  # it ended because each case or recorded vote is used once, and no useful one was left
+    needs_judge: bool = False  # it ended because a proof needs votes of another judge too
 
 
 Progress = Callable[[StudyRun], None]
@@ -126,7 +127,7 @@ class RunLog:
         self.costs, self.stats, self._repeats = Costs(), JudgeStats(judge), RepeatCheck(judge, len(study.items))
         self.warnings: list[str] = []
         self.skipped: dict[int, str] = {}
-        self.used_up = False
+        self.used_up, self.needs_judge = False, False
 
     def count(self, call: Call, outcome: float, tie: float) -> None:
         """Count an answer that was paid for."""
@@ -142,7 +143,7 @@ class RunLog:
 
     def so_far(self) -> StudyRun:
         found = self._study.verdict, replace(self.costs), self.stats, tuple(self.warnings), dict(self.skipped)
-        return StudyRun(*found, self.used_up)
+        return StudyRun(*found, self.used_up, self.needs_judge)
 
     def show_progress(self) -> None:
         """Call `progress`, after a question was closed."""

@@ -29,7 +29,7 @@ def open_ballot(
     listed = _draw(state, min(size, _votes_left(state, size)), avoid | closed)
     if not listed:
         raise NothingToAsk("no pair is left that this judge may see; ask another judge")
-    return _questions(state, listed, Asked(0, 0, 0, 0.0, judge, None, lease, run, shown=False), cases)
+    return questions_of(state, listed, Asked(0, 0, 0, 0.0, judge, None, lease, run, shown=False), cases)
 
 
 def _would_end(state: StudyState) -> bool:
@@ -56,7 +56,7 @@ def _draw(state: StudyState, size: int, avoid: frozenset[int]) -> list[Listed]:
     return draw_ballot(memory, ahead.evidence, pending, size, places, draws, np.array(sorted(avoid), np.int64))
 
 
-def _questions(state: StudyState, listed: list[Listed], blank: Asked, cases: CasePool) -> list[Asked]:
+def questions_of(state: StudyState, listed: list[Listed], blank: Asked, cases: CasePool) -> list[Asked]:
     """The list as questions. It ends early where the cases end."""
     seed, found = state.ahead.seed, list[Asked]()
     for place, (pair, bet) in enumerate(listed):

@@ -25,11 +25,15 @@ REPEATED = (
 )
 
 
-def find_caveats(votes: Sequence[Row], family: Family, once: bool = False, public: bool = False) -> tuple[str, ...]:
+def find_caveats(
+    votes: Sequence[Row], family: Family, once: bool = False, public: bool = False, min_judges: int = 1
+) -> tuple[str, ...]:
     """The caveats about the votes that count. `once`: each case served one question, so it is as good as a new one.
-    `public`: the claim is about the public that the judges come from."""
+    `public`: the claim is about the public that the judges come from. A proof that rests on several judges may have one
+    who gave more than half of the evidence."""
     few = ("" if once else _few_cases(votes), _few_judges(votes) if public else "")
-    found = _same_answers(votes), *few, _one_judge(votes, family), *_one_side(votes, family)
+    one_judge = "" if min_judges > 1 else _one_judge(votes, family)
+    found = _same_answers(votes), *few, one_judge, *_one_side(votes, family)
     return tuple(caveat for caveat in found if caveat)
 
 
@@ -42,6 +46,16 @@ def import_caveats(table: RowTable) -> tuple[str, ...]:
         table.repeated and REPEATED.format(table.repeated),
     )
     return tuple(caveat for caveat in found if caveat)
+
+
+def other_studies(count: int) -> tuple[str, ...]:
+    """What to know if the storage has several studies of the same items."""
+    if count < 2:
+        return ()
+    return (
+        f"{count:,} studies of these items are in this storage. If you report one of them, report all: the best of "
+        "several studies is not a proof (docs/guarantee.md, After a look at the results).",
+    )
 
 
 def _same_answers(votes: Sequence[Row]) -> str:

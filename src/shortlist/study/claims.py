@@ -7,11 +7,14 @@ The same with judges: asked again and again they speak for themselves, asked onc
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from typing import Literal, NamedTuple, get_args
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, get_args
 
 from shortlist.core.draws import draw_case
 from shortlist.core.pairs import n_pairs
+from shortlist.core.problem import Problem, real
 from shortlist.core.sampling.ballot import Places
+from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, CasesUsedUp
 from shortlist.study.events import Drawing
 
@@ -48,6 +51,51 @@ def check_judges_claim(claim: str, any_order: bool) -> JudgesClaim:
             "as votes; leave sampling, stopping and family out, or choose judges_claim 'each'"
         )
     return "public" if claim == "public" else "each"
+
+
+def check_min_judges(number: int, stopping: StoppingRule) -> None:
+    """Raise BadProblem if proofs by this stopping rule cannot rest on so many judges."""
+    if number > 1 and stopping.name != "edges":
+        raise BadProblem(
+            f"min_judges is {number}; the stopping rule {stopping.name} does not tell judges apart. Choose the "
+            "stopping rule edges, or min_judges 1"
+        )
+
+
+_OWN_PROOF = "each {} has a proof of its own, and the errors of all that you look at add up"
+_OTHER_CLAIM = "the questions so far were asked for the other claim"
+_OTHER_VOTES = "the votes so far were counted with it"
+FIXED = {
+    "items": "another item is another study",
+    "k": _OWN_PROOF.format("k"),
+    "tolerance": _OWN_PROOF.format("tolerance"),
+    "stopping": _OWN_PROOF.format("stopping rule"),
+    "cases_claim": _OTHER_CLAIM,
+    "judges_claim": _OTHER_CLAIM,
+    "ballot_size": _OTHER_CLAIM,
+    "family": _OTHER_VOTES,
+    "sigma": _OTHER_VOTES,
+    "bound": _OTHER_VOTES,
+}  # settings that a proof rests on, and why they stay as they are
+
+
+def check_change(problem: Problem, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of these settings that differ from the problem's. Raises BadProblem for what must not change."""
+    for name in changes:
+        if name not in ("max_votes", "delta", "min_judges"):
+            why = FIXED.get(name, "only max_votes, delta and min_judges can be changed")
+            raise BadProblem(
+                f"{name} cannot be changed after a study was created: {why}. Create a new study; its error and that of "
+                f"this one add up, at {problem.stated_delta:g} each"
+            )
+    found = {name: value for name, value in changes.items() if value != getattr(problem, name)}
+    if real("delta", changes.get("delta", problem.delta)) > problem.delta:
+        raise BadProblem(
+            f"delta is {problem.delta:g} and can only be made smaller: a larger error must be accepted before the "
+            "votes are seen, not after. Create a new study"
+        )
+    replace(problem, **found)  # which checks them
+    return found
 
 
 class OpenBallot(NamedTuple):
@@ -129,6 +177,16 @@ def with_claims(guarantee: str, claim: JudgesClaim, judges: Collection[str | Non
     answers were counted; None is a judge without a name."""
     words = ", ".join(part for part in (_judges_words(claim, judges, pools), pools.words) if part)
     return f"{guarantee}; items are compared {words}" if guarantee and words else guarantee
+
+
+def price_sentence(problem: Problem) -> str:
+    """Why a proof states a larger error than delta, if delta was lowered after the first question; else empty."""
+    if problem.stated_delta == problem.delta:
+        return ""
+    return (
+        f"The accepted error (delta) was lowered to {problem.delta:g} after votes could be seen, so a proof states an "
+        f"error of {problem.stated_delta:g}: the largest delta that was in force."
+    )
 
 
 def _judges_words(claim: JudgesClaim, judges: Collection[str | None], pools: Pools) -> str:

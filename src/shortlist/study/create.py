@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from shortlist.core.families import Family, make_family
@@ -13,9 +13,9 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, StudyDiffers, StudyExists
-from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim
+from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim, check_min_judges
 from shortlist.study.questions import check_items, check_pairs
-from shortlist.study.storage import Storage
+from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.study import Study
 
 
@@ -38,6 +38,7 @@ def create_study(
     cases_claim: CasesClaim = "these",
     judges_claim: JudgesClaim = "each",
     ballot_size: int = 10,
+    min_judges: int = 1,
     seed: int = 0,
 ) -> Study:
     """Create a study that finds the best k items with an error of at most delta.
@@ -54,11 +55,15 @@ def create_study(
     judges_claim: what a proof is about if judges differ: "each" judge who answered, or the "public" that the judges
         come from. For the second, each judge is asked once, with a ballot of up to `ballot_size` pairs, and what is not
         answered counts as lost by both items. It needs many more judges. See `Study.ballot`.
+    min_judges: every step of a proof must rest on at least this many judges, so that no single judge decides. Judges
+        are told apart by the names in `ask(judge=...)`; votes without a name are one judge. More than 1 needs the
+        stopping rule edges, wins, ties or grades as votes, and no tolerance.
     seed: decides which item is shown first and what the sampling rule draws. Same seed and answers, same questions.
 
     storage: sqlite:///FILE or postgresql://USER@HOST/DATABASE. Default: in memory.
     name: the name of the study in its storage.
-    load_if_exists: resume the study of that name, if it was created with the same items and options.
+    load_if_exists: resume the study of that name, if it was created with the same items and options. If `Study.change`
+        has changed its vote budget, delta or number of judges since, those in force count.
 
     An exact tie between the k-th and the next item never resolves: set `tolerance` or `max_votes` to bound the cost.
     """
@@ -69,26 +74,45 @@ def create_study(
             f"sampling rule {asks.name} asks all pairs; with allowed= choose one of {', '.join(ASKS_ALLOWED)}"
         )
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
-    problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs)
+    problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs, min_judges)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
+    check_min_judges(min_judges, stops)
     stops.start(problem)  # raises BadProblem for what it cannot prove, before anything is stored
     number, is_plain = whole("seed", seed, 0), asks.name == "bridge" and stops.name == "edges"
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)
     if storage is None:
-        return Study(names, problem, asks, stops, number, check_name(name or "study"), None, *claims)
+        memory = MemoryStorage()
+        memory.create(check_name(name or "study"), _spec_if_known(names, problem, asks, stops, number, *claims))
+        return Study(names, problem, asks, stops, number, name or "study", memory, *claims)
     if name is None:
         raise BadProblem("a stored study needs a name; pass name=")
     spec, place = make_spec(names, problem, asks, stops, number, *claims), open_storage(storage)
     try:
         place.create(check_name(name), spec.dump())
     except StudyExists:
-        differences = spec.differences(load_spec(place.spec(name)))
         if not load_if_exists:
             raise
-        if differences:
-            raise StudyDiffers(name, differences) from None
+        return _resumed(load_study(name, place), spec)
     return load_study(name, place)
+
+
+def _resumed(study: Study, given: "Spec") -> Study:
+    """The study, if this is what it was created with, or what is in force now. Raises StudyDiffers."""
+    created, now = load_spec(study.storage.spec(study.name)), study.problem
+    in_force = {name: getattr(now, name) for name in ("max_votes", "delta", "min_judges")}
+    differences = given.differences(replace(created, **in_force))
+    for name in in_force:
+        if getattr(given, name) == getattr(created, name):
+            differences.pop(name, None)
+    if not differences:
+        return study
+    error = StudyDiffers(study.name, differences)
+    if not error.can_change:
+        raise error
+    changes = ", ".join(f"{name}={getattr(given, name)}" for name in differences)
+    way_out = f"to change it, call load_study(...).change({changes}), or choose another name"
+    raise StudyDiffers(study.name, differences, way_out)
 
 
 def load_study(name: str, storage: str | Storage) -> Study:
@@ -146,11 +170,12 @@ class Spec:
     cases_claim: CasesClaim
     judges_claim: JudgesClaim
     ballot_size: int
+    min_judges: int = 1
 
     def problem(self) -> Problem:
         family = make_family(self.family, self.sigma)
         sizes = len(self.items), self.k, self.delta
-        return Problem(*sizes, family, self.bound, self.tolerance, self.max_votes, self.allowed)
+        return Problem(*sizes, family, self.bound, self.tolerance, self.max_votes, self.allowed, self.min_judges)
 
     def sampling_rule(self) -> SamplingRule:
         made: SamplingRule = SAMPLING_RULES[self.sampling["name"]](**self.sampling["options"])
@@ -163,13 +188,13 @@ class Spec:
     def dump(self) -> str:
         return json.dumps(asdict(self))
 
-    def differences(self, other: "Spec") -> list[str]:
-        """How this spec differs from the stored one, in words."""
-        return [
-            f"{part.name} is {_short(theirs)} there and {_short(ours)} here"
+    def differences(self, other: "Spec") -> dict[str, str]:
+        """How this spec differs from the stored one, in words by name."""
+        return {
+            part.name: f"{part.name} is {_short(theirs)} there and {_short(ours)} here"
             for part in fields(self)
             if (theirs := getattr(other, part.name)) != (ours := getattr(self, part.name))
-        ]
+        }
 
 
 def make_spec(
@@ -181,7 +206,16 @@ def make_spec(
         problem.bound, problem.tolerance, problem.max_votes, problem.allowed,
         _named(sampling, SAMPLING_RULES, "sampling rule"),
         _named(stopping, STOPPING_RULES, "stopping rule"), seed, cases_claim, judges_claim, ballot_size,
+        problem.min_judges,
     )  # fmt: skip
+
+
+def _spec_if_known(*parts: Any) -> str:
+    """The spec as it would be stored; empty with rules of one's own, which cannot be."""
+    try:
+        return make_spec(*parts).dump()
+    except BadProblem:
+        return ""
 
 
 def load_spec(text: str) -> Spec:

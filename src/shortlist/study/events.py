@@ -29,6 +29,7 @@ class Asked(NamedTuple):
     drawing: Drawing | None = None  # how the case was drawn
     shown: bool = True  # False: prefetched, and the judge has not seen it yet
     place: int | None = None  # on the judge's ballot, from 0; None if it is on no ballot
+    weight: float = 1.0  # of the bet; 0 if nothing is bet, because with a tolerance both sides bet even if `bet` is 0
 
 
 class Shown(NamedTuple):
@@ -154,6 +155,12 @@ class Paused(NamedTuple):
     paused: bool
 
 
+class Changed(NamedTuple):
+    """The owner changed settings, by name: `max_votes` (None is no limit) or `delta`. What is not named stays."""
+
+    settings: dict[str, Any]
+
+
 class Materials(NamedTuple):
     """What judges are shown from now on, as digests; None where nothing is said about it."""
 
@@ -179,12 +186,12 @@ class JudgeSetup(NamedTuple):
 
 Event: TypeAlias = (
     Asked | Shown | TakenOver | Told | Settled | Reopened | Skipped | Lost | Late | Withdrawn | Imported | Paused
-    | Materials | TextShown | JudgeSetup
+    | Changed | Materials | TextShown | JudgeSetup
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
     "asked": Asked, "shown": Shown, "taken over": TakenOver, "told": Told, "settled": Settled, "reopened": Reopened,
     "skipped": Skipped, "lost": Lost, "late": Late, "withdrawn": Withdrawn, "imported": Imported, "paused": Paused,
-    "materials": Materials, "text shown": TextShown, "judge setup": JudgeSetup,
+    "changed": Changed, "materials": Materials, "text shown": TextShown, "judge setup": JudgeSetup,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in KINDS.items()}
 

@@ -1,6 +1,7 @@
 """From rows of votes to the event that imports them: which rows are new, which are one unit, their bets and weights."""
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.core import loop
+from shortlist.core.families import Family
 from shortlist.core.linalg import one_thread
-from shortlist.core.pairs import Flags, pair_number
+from shortlist.core.pairs import Flags, Ints, pair_number
 from shortlist.core.revisions import place_import
 from shortlist.core.tally import Block
-from shortlist.core.units import find_units, is_shared, looks_sorted
+from shortlist.core.units import Units, find_units, is_shared, looks_sorted
 from shortlist.errors import BadProblem, BadVotes
 from shortlist.study.events import Imported
 from shortlist.study.rows import RowTable
@@ -32,15 +34,20 @@ class ImportRows:
 
     def digests(self, items: Sequence[str]) -> list[str]:
         """A digest per row: of everything but its outcome, and how many rows of this import were alike before it.
-        Which rows were imported before must not depend on outcomes, or of new votes only some outcomes would count."""
+        Which rows were imported before must not depend on outcomes, or of new votes only some outcomes would count. So
+        the pair has no order in it: a file may have the winner first."""
         seen: Counter[tuple[object, ...]] = Counter()
         found = []
         for first, second, _, *rest in zip(*vars(self).values(), strict=True):
-            row = (items[first], items[second], *rest)
+            row = (*sorted((items[first], items[second])), *rest)
             text = repr((*row, seen[row])).encode("utf-8", "backslashreplace")
             found.append(hashlib.blake2b(text, digest_size=8).hexdigest())
             seen[row] += 1
         return found
+
+    def joined(self, other: "ImportRows") -> "ImportRows":
+        """These rows, then the other's."""
+        return ImportRows(*(one + more for one, more in zip(vars(self).values(), vars(other).values(), strict=True)))
 
     def select(self, places: Sequence[int]) -> "ImportRows":
         return ImportRows(*(tuple(column[place] for place in places) for column in vars(self).values()))
@@ -56,41 +63,71 @@ def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTabl
     a vote on a pair on which its judge bets nothing any more."""
     state = study.settled
     digests = rows.digests(items)
-    _check_repeated(rows, digests, table, items)
-    new = [place for place, digest in enumerate(digests) if table.digests.get(digest) != rows.outcome[place]]
+    same = _compare(rows, digests, table, state.problem.family)
+    _check_repeated(rows, same, items)
+    new = [place for place, is_same in enumerate(same) if not is_same]
     repeated, rows = len(digests) - len(new), rows.select(new)
     digests = [digests[place] for place in new]
     if "ledger" not in state.stopping.wants:
         return _independent(rows, source, state, table, digests, repeated)
-    block = rows.block
-    is_sorted = _looks_sorted(state, block, table, items)
-    order, units = find_units(state.problem.n, block.first, block.second, rows.unit)
-    units = units.trusting_no_order() if is_sorted else units
-    rows, digests = rows.select(order.tolist()), [digests[place] for place in order.tolist()]
-    seen = table.units | table.used_cases  # a case that a question was about is a unit that was seen
+    earlier = earlier_rows(table, items)
+    is_sorted = look_sorted(state.problem.family, earlier, rows)
+    order, fixed = fix_bets(rows, earlier, is_sorted, study, table)
+    return _event(rows.select(order), source, fixed, [digests[place] for place in order], repeated, is_sorted)
+
+
+def fix_bets(
+    rows: ImportRows, earlier: ImportRows, is_sorted: bool, study: StudyState, table: RowTable
+) -> tuple[list[int], tuple[list[float], list[float], list[float]]]:
+    """The order in which the rows are counted, and in this order their bets, their weights and their shares in the
+    grid. They follow from the votes before and from what the rows are about."""
+    state = study.settled
+    order, units = _find_units(state.problem.n, earlier, rows)
+    units, rows = units.trusting_no_order() if is_sorted else units, rows.select(order.tolist())
+    seen = table.seen_units
     is_new = np.array([unit is None or unit not in seen for unit in rows.unit], dtype=np.bool_)
     if study.spent:
         is_new &= _may_bet(rows, study)
-    bets, weights, share = np.empty(0), np.empty(0), np.where(is_new, units.share, 0.0)
-    if len(rows.first):
-        with one_thread():
-            placed = place_import(state, rows.block, units, is_new)
-        assert placed.bets is not None
-        assert placed.weights is not None
-        bets, weights = placed.bets, placed.weights
-    return _event(rows, source, (bets.tolist(), weights.tolist(), share.tolist()), digests, repeated, is_sorted)
+    if not len(rows.first):
+        return [], ([], [], [])
+    with one_thread():
+        placed = place_import(state, rows.block, units, is_new)
+    assert placed.bets is not None
+    assert placed.weights is not None
+    share = np.where(is_new, units.share, 0.0)
+    return order.tolist(), (placed.bets.tolist(), placed.weights.tolist(), share.tolist())
 
 
-def _check_repeated(rows: ImportRows, digests: Sequence[str], table: RowTable, items: Sequence[str]) -> None:
+def _compare(rows: ImportRows, digests: Sequence[str], table: RowTable, family: Family) -> list[bool | None]:
+    """Whether each row has the outcome of the one that was imported before in its place; None if there was none."""
+    found: list[bool | None] = []
+    for digest, first, outcome in zip(digests, rows.first, rows.outcome, strict=True):
+        before, earlier = table.digests.get(digest, (first, None))
+        seen = earlier if earlier is None or before == first else family.flip(earlier)
+        found.append(None if seen is None else math.isclose(seen, outcome, abs_tol=1e-9))
+    return found
+
+
+def _check_repeated(rows: ImportRows, same: Sequence[bool | None], items: Sequence[str]) -> None:
     """Raise BadVotes if a row differs from the one that was imported before in its place: these are other votes, or in
     another order. Rows of a unit that was seen weigh nothing, so they may differ."""
-    for place, digest in enumerate(digests):
-        if rows.unit[place] is None and table.digests.get(digest, rows.outcome[place]) != rows.outcome[place]:
+    for place, is_same in enumerate(same):
+        if rows.unit[place] is None and is_same is False:
             pair = f"{items[rows.first[place]]!r} and {items[rows.second[place]]!r}"
             raise BadVotes(
                 f"row {place + 1} ({pair}) was imported before with another outcome. If these are new votes, give each "
-                "an id that no earlier vote has. If the file has grown, keep the earlier rows first, in the same order"
+                "an id that no earlier vote has, and import again with ids what was left out before: else votes count "
+                "by their outcome. If the file has grown, keep the earlier rows first, in the same order"
             )
+
+
+def _find_units(n: int, earlier: ImportRows, rows: ImportRows) -> tuple[Ints, Units]:
+    """As `find_units`, with the units of all imports compared: if they do not all have the same rows, how many a unit
+    has may depend on answers, also where each import has one kind of unit."""
+    joined, before = earlier.joined(rows), len(earlier.first)
+    order, units = find_units(n, *joined.block[:2], joined.unit)
+    is_here = order >= before
+    return order[is_here] - before, units.select(is_here)
 
 
 def _may_bet(rows: ImportRows, study: StudyState) -> Flags:
@@ -102,7 +139,7 @@ def _independent(
     rows: ImportRows, source: str, state: loop.State, table: RowTable, digests: Sequence[str], repeated: int
 ) -> Imported:
     """The event for a stopping rule that takes every vote as independent, and makes no bets."""
-    if is_shared(rows.unit) or table.units.intersection(unit for unit in rows.unit if unit is not None):
+    if is_shared(rows.unit) or table.seen_units.intersection(unit for unit in rows.unit if unit is not None):
         raise BadProblem(
             f"stopping rule {state.stopping.name} takes every vote as independent; use edges for votes that share a "
             "unit, or say that every row is a unit of its own (--unit row)"
@@ -124,11 +161,17 @@ def _event(
     return Imported(*votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted)
 
 
-def _looks_sorted(state: loop.State, block: Block, table: RowTable, items: Sequence[str]) -> bool:
+def earlier_rows(table: RowTable, items: Sequence[str]) -> ImportRows:
+    """The rows of earlier imports. Their ids are not kept."""
+    number = {item: place for place, item in enumerate(items)}
+    found = [
+        (number[row.first], number[row.second], row.outcome, row.judge, row.unit, None)
+        for row in table.rows
+        if row.question is None and row.outcome is not None
+    ]
+    return ImportRows(*zip(*found, strict=True)) if found else ImportRows((), (), (), (), (), ())
+
+
+def look_sorted(family: Family, earlier: ImportRows, rows: ImportRows) -> bool:
     """Whether these votes, or all imported votes with them, look sorted: small files may each be too short to tell."""
-    family, number = state.problem.family, {item: place for place, item in enumerate(items)}
-    earlier = [row for row in table.rows if row.question is None]
-    first = np.array([*(number[row.first] for row in earlier), *block.first], dtype=np.int64)
-    second = np.array([*(number[row.second] for row in earlier), *block.second], dtype=np.int64)
-    outcome = np.array([*(row.outcome for row in earlier), *block.outcome], dtype=np.float64)
-    return looks_sorted(family, *block[:3]) or looks_sorted(family, first, second, outcome)
+    return any(looks_sorted(family, *votes.block[:3]) for votes in (rows, earlier.joined(rows)))

@@ -1,6 +1,6 @@
 """Questions and item names, and checks that they are valid."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from shortlist.core import loop
 from shortlist.core.pairs import Floats, pair_number
-from shortlist.core.sampling.bridge import Bridge, BridgeMemory
-from shortlist.core.sampling.learn_then_prove import TwoPhases
+from shortlist.core.sampling import planned_by
+from shortlist.core.sampling.bridge import Bridge
 from shortlist.core.sampling.sharpen import Sharpen
-from shortlist.errors import BadOutcome, BadProblem
+from shortlist.errors import BadOutcome, BadProblem, NeedsJudges
 
 Pair = tuple[str, str]
 Pairs = Iterable[Pair]
@@ -72,38 +72,50 @@ def number_of_pair(number: Mapping[str, int], first: str, second: str) -> int:
     return pair_number(len(number), number[first], number[second])
 
 
-def advise(state: loop.State, items: Sequence[str]) -> str | None:
-    """A hint for the owner: a tie that never resolves, or pairs that block a proof. None if there is nothing to say."""
+def advise(state: loop.State, items: Sequence[str], judges: Collection[int] = ()) -> str | None:
+    """A hint for the owner: a tie that never resolves, pairs that block a proof, or judges that are missing. None if
+    there is nothing to say. `judges` are the numbers of those who can still be asked."""
     problem = state.problem
     if state.verdict.done:
         return None
     if isinstance(state.sampling, Sharpen):
         return _advise_without_proof(state)
-    planned = _planned(state)
+    planned = planned_by(state.sampling_memory)
     if planned is None:
         return None
     if planned.plan is not None and planned.plan.blocked:
         u, v = (items[i] for i in planned.plan.blocked[0])
         return f"the allowed pairs cannot separate {u} from {v}, so nothing can be proved; allow more pairs"
+    if problem.min_judges > 1 and judges and not any(_can_help(state, judge) for judge in judges):
+        return _more_judges(problem.min_judges, len(judges))
     hint = Bridge().hint(planned, state.evidence)
     if hint is not None:
         u, v = (items[i] for i in hint.line)
         rule = "stopping='edges' and " if state.stopping.name == "cuts" else ""  # which takes no tolerance
         return (
-            f"{u} and {v} look tied at the cutoff; with {rule}a tolerance of {hint.tolerance:g} the study would end in "
-            f"about {round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
+            f"{u} and {v} look tied at the cutoff; with {rule}a tolerance of {hint.tolerance:g}"
+            f"{' (which needs min_judges 1)' if problem.min_judges > 1 else ''} the study would end in about "
+            f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
         )
     if problem.tolerance == 0 and problem.max_votes is None and state.verdict.votes == 0:
         return "no tolerance and no vote budget are set; if two items tie at the cutoff, this study never ends"
     return None
 
 
-def _planned(state: loop.State) -> BridgeMemory | None:
-    """The plan of a proof, if the sampling rule makes one."""
-    memory = state.sampling_memory
-    if isinstance(memory, TwoPhases):
-        return memory.bridge
-    return memory if isinstance(memory, BridgeMemory) else None
+def _can_help(state: loop.State, judge: int) -> bool:
+    try:
+        loop.full_pairs(state, judge)
+    except NeedsJudges:
+        return False
+    return True
+
+
+def _more_judges(needed: int, judges: int) -> str:
+    given = "the one judge so far has" if judges == 1 else f"the {judges} judges so far have"
+    return (
+        f"another judge is needed: a proof must rest on at least {needed} judges, and {given} given all that counts. "
+        "Invite another judge, or lower the number of judges that a proof needs (min_judges)"
+    )
 
 
 def _advise_without_proof(state: loop.State) -> str | None:

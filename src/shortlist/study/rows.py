@@ -13,6 +13,7 @@ from shortlist.core.stopping.verdict import Verdict, html_table
 from shortlist.errors import NotInstalled
 from shortlist.study.events import (
     Asked,
+    Changed,
     Entry,
     Imported,
     JudgeSetup,
@@ -51,7 +52,7 @@ class Row(NamedTuple):
     reason: str = ""  # why it was skipped or lost
     source: str = ""  # of an import
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
-    weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out
+    weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out, or whose judge bets nothing any more
     place: int | None = None  # on the judge's ballot, from 0
 
     @property
@@ -70,7 +71,7 @@ class RowTable:
         self._place: dict[int, int] = {}  # of a question
         self._of_judge: dict[str, list[int]] = {}
         self._counts: Counter[Status] = Counter()
-        self.digests: dict[str, float] = {}  # of imported rows, with their outcomes
+        self.digests: dict[str, tuple[int, float]] = {}  # of imported rows, with their first items and outcomes
         self.units: set[str] = set()  # of imported rows
         self.repeated = 0  # rows that imports left out because they were counted before
         self.is_sorted = False  # did an import look sorted?
@@ -80,6 +81,11 @@ class RowTable:
     def counts(self) -> dict[Status, int]:
         """How many rows have each status."""
         return {status: self._counts[status] for status in STATUSES}
+
+    @property
+    def seen_units(self) -> set[str]:
+        """Units that may not be used again: those of imported rows, and the cases of questions."""
+        return self.units | self.used_cases
 
     def of_question(self, question: int) -> Row:
         return self.rows[self._place[question]]
@@ -100,7 +106,7 @@ class RowTable:
         self._append(
             Row(
                 event.question, first, second, None, event.judge, event.case, None, event.bet, entry.at, None,
-                "pending", place=event.place,
+                "pending", weight=event.weight, place=event.place,
             )
         )  # fmt: skip
 
@@ -146,12 +152,14 @@ class RowTable:
                     source=event.source, answered=entry.number, weight=weight,
                 )
             )  # fmt: skip
-        self.digests.update(zip(event.digest, event.outcome, strict=True))
+        self.digests.update(zip(event.digest, zip(event.first, event.outcome, strict=True), strict=True))
         self.units.update(unit for unit in event.unit if unit is not None)
         self.repeated += event.repeated
         self.is_sorted = self.is_sorted or event.is_sorted
 
-    def _nothing(self, event: Shown | TakenOver | Paused | Materials | TextShown | JudgeSetup, entry: Entry) -> None:
+    def _nothing(
+        self, event: Shown | TakenOver | Paused | Changed | Materials | TextShown | JudgeSetup, entry: Entry
+    ) -> None:
         """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
@@ -170,7 +178,8 @@ FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
     Asked: RowTable._asked, Shown: RowTable._nothing, TakenOver: RowTable._nothing, Told: RowTable._told,
     Settled: RowTable._settled, Reopened: RowTable._reopened, Skipped: RowTable._skipped, Lost: RowTable._lost,
     Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
-    Materials: RowTable._nothing, TextShown: RowTable._nothing, JudgeSetup: RowTable._nothing,
+    Changed: RowTable._nothing, Materials: RowTable._nothing, TextShown: RowTable._nothing,
+    JudgeSetup: RowTable._nothing,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ would have been, so it is lost for good where votes can be lost. One that was ne
 import numpy as np
 
 from shortlist.core.pairs import pair_number
-from shortlist.study.events import DROPPED, EXPIRED, LEFT, Event, Lost, Settled, Skipped
+from shortlist.study.events import DROPPED, EXPIRED, LEFT, CountedVote, Event, Lost, Settled, Skipped
 from shortlist.study.state import StudyState, Unsettled
 
 SETTLES_AFTER = 30.0  # seconds in which a person may take an answer back
@@ -39,6 +39,18 @@ def skipping(state: StudyState, number: int, reason: str) -> Event:
     question = state.unsettled[number]
     is_lost = question.reopened or question.asked.place is not None
     return closing(state, question, reason) if is_lost else Skipped(number, reason)
+
+
+def also_asked(state: StudyState, vote: CountedVote) -> list[Event]:
+    """Close the other questions that the judge of an undone vote holds on its pair: their bets were made before the
+    undo, and an answer to them would be the vote again."""
+    pair = {vote.first, vote.second}
+    return [
+        closing(state, question, DROPPED)
+        for question in state.unsettled.values()
+        if question.is_pending and question.asked.judge == vote.judge
+        if {question.asked.first, question.asked.second} == pair
+    ]
 
 
 def answers_of(state: StudyState, judge: str | None) -> list[Event]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = 2
+FORMAT = 3
 CHECKSUM = 32  # bytes
 PLAIN: dict[type[Any], str] = {tuple: "plain tuple", list: "list", frozenset: "frozenset", set: "set"}
 

@@ -7,6 +7,7 @@ smaller one.
 import atexit
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ from shortlist.study.schema import (
     upgrade,
     wait_for,
 )
-from shortlist.study.storage import AnswerKey, Snapshot, Writer
+from shortlist.study.storage import AnswerKey, Snapshot, Writer, items_digest, spec_digest
 
 _HOLDER = text(  # who has locked a study: the oldest other transaction that holds the lock of a row of the table
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.relation = "
@@ -90,6 +91,7 @@ class Database:
         if self._flush_later:
             commit_quickly(self._engine)
         self._ids: dict[str, int] = {}
+        self._item_digests: dict[tuple[int, float], str] = {}  # by id and time, because an id may be used again
         try:
             self._check_tables(create)
         except SQLAlchemyError as reason:
@@ -138,10 +140,28 @@ class Database:
         with self.reading() as connection:
             return list(connection.scalars(select(studies.c.name).order_by(studies.c.name)))
 
+    def studies_of(self, items: Sequence[str]) -> int:
+        """Specs never change, so each is read once."""
+        with self.reading() as connection:
+            present = {
+                (number, created) for number, created in connection.execute(select(studies.c.id, studies.c.created))
+            }
+            known = {study: found for study, found in self._item_digests.items() if study in present}
+            if new := present - known.keys():
+                specs = select(studies.c.id, studies.c.created, studies.c.spec).where(studies.c.id >= min(new)[0])
+                known |= {(number, created): spec_digest(spec) for number, created, spec in connection.execute(specs)}
+        self._item_digests = known
+        return Counter(known.values())[items_digest(items)]
+
     def since(self, name: str, number: int) -> list[Entry]:
         study = self._id(name)
         with self.reading() as connection:
             return _Writer(connection, study, name).since(number)
+
+    def written(self, name: str) -> list[tuple[str, str]]:
+        here = select(events.c.kind, events.c.body).where(events.c.study == self._id(name)).order_by(events.c.number)
+        with self.reading() as connection:
+            return [(row.kind, row.body) for row in connection.execute(here)]
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writer]:

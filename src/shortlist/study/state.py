@@ -6,11 +6,15 @@ answer as it comes and counts a pending question as lost by both items. Other st
 asked: then `settled` has folded every question up to the oldest pending one, and it alone decides; `ahead` also has the
 answers that came early, and only chooses what to ask next. An answer that is not settled counts as pending everywhere.
 
+A verdict ends the fold of votes: later answers are stored and do not change it. If the owner then changes the vote
+budget or delta, the study goes on from the state before the end, and every event since then is folded again.
+
 The state also keeps how the error bound fell: one series for the terminal, the page and the report.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,10 +27,11 @@ from shortlist.core.pairs import pair_items, pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
-from shortlist.errors import NothingToAsk, StudyDone, StudyPaused, VoidJudge
+from shortlist.errors import NeedsJudges, NothingToAsk, StudyDone, StudyPaused, VoidJudge
 from shortlist.study.claims import NO_CASES, Ballots, CasePool, Pools
 from shortlist.study.events import (
     Asked,
+    Changed,
     CountedVote,
     Event,
     Imported,
@@ -98,6 +103,8 @@ class StudyState(NamedTuple):
     spent: tuple[tuple[str | None, int], ...] = ()  # judges and pairs on which they bet nothing any more
     judges: frozenset[str | None] = frozenset()  # whose votes the verdict rests on; None has no name
     ballots: Ballots = Ballots()
+    numbers: dict[str | None, int] = {}  # noqa: RUF012 - of judges, if proofs need several; never changed in place
+    ended: "Ended | None" = None
 
     @property
     def any_order(self) -> bool:
@@ -121,6 +128,23 @@ class StudyState(NamedTuple):
         """Whether votes of this judge on this pair have bet 0, because one that counted was undone. Votes without a
         judge's name are one judge."""
         return (judge, pair) in self.spent
+
+    def numbered(self, judges: Iterable[str | None]) -> "StudyState":
+        """With a number for each judge, in the order in which they first appear. Only a study whose proofs need several
+        judges knows its judges by number."""
+        if self.ahead.evidence.ledger is None or self.ahead.evidence.ledger.by_judge is None:
+            return self
+        new = [judge for judge in dict.fromkeys(judges) if judge not in self.numbers]
+        if not new:
+            return self
+        return self._replace(numbers={**self.numbers, **{judge: len(self.numbers) + i for i, judge in enumerate(new)}})
+
+
+class Ended(NamedTuple):
+    """How a study ended: the state before its verdict, and all events from then on."""
+
+    before: StudyState
+    events: tuple[Event, ...]
 
 
 def empty_state(start: loop.State) -> StudyState:
@@ -154,8 +178,8 @@ def next_question(
     i, j = pair_items(problem.n, pair)
     if draw_number(2, "side", ahead.seed, state.n_asked):
         i, j = j, i
-    bet = 0.0 if state.bets_nothing(judge, pair) else loop.bet(ahead, i, j)
-    question = Asked(state.n_asked, i, j, bet, judge, None, lease, run, shown=shown)
+    bet, weight = (0.0, 0.0) if state.bets_nothing(judge, pair) else (loop.bet(ahead, i, j), 1.0)
+    question = Asked(state.n_asked, i, j, bet, judge, None, lease, run, shown=shown, weight=weight)
     if not cases:
         return question
     case = cases.draw(ahead.seed, state.n_asked, pair)
@@ -170,7 +194,9 @@ def _useful_pair(
     closed = cases.closed_pairs(state.ahead.problem.n) if cases else frozenset[int]()
     spent = frozenset(pair for who, pair in state.spent if who == judge) if state.spent else frozenset[int]()
     try:
-        return loop.ask(state.ahead, asked, avoid | closed | spent)
+        return loop.ask(state.ahead, asked, avoid | closed | spent, state.numbers.get(judge))
+    except NeedsJudges:
+        raise
     except NothingToAsk:
         if closed:
             raise cases.used_up() from None
@@ -190,13 +216,54 @@ def apply_all(state: StudyState, events: Iterable[Event]) -> StudyState:
 
 def apply(event: Event, state: StudyState) -> StudyState:
     """The state after one more event."""
-    return FOLDS[type(event)](event, state)
+    if isinstance(event, Changed):
+        return _changed(event, state)
+    after, ended = FOLDS[type(event)](event, state), state.ended
+    if ended is not None:
+        return after._replace(ended=Ended(ended.before, (*ended.events, event)))
+    return after._replace(ended=Ended(state, (event,))) if after.settled.verdict.done else after
+
+
+def _changed(event: Changed, state: StudyState) -> StudyState:
+    """With other settings. If the study has ended, it goes on from before the end, with all events since."""
+    back = goes_back(event, state)
+    if back is None or state.ended is None:
+        return _under(state, _with_settings(event, state))
+    return apply_all(back, state.ended.events)
+
+
+def goes_back(event: Changed, state: StudyState) -> StudyState | None:
+    """The state before the end of the study, with other settings, if the study goes on from there: another vote budget
+    or fewer judges do not reopen a proof."""
+    problem = _with_settings(event, state)
+    is_proof = state.settled.verdict.reason == "certified" and not revisions.is_harder(problem, state.settled.problem)
+    return None if state.ended is None or is_proof else _under(state.ended.before, problem)
+
+
+def _with_settings(event: Changed, state: StudyState) -> Problem:
+    old = state.settled.problem
+    problem = replace(old, **event.settings)
+    if problem.delta != old.delta and (state.n_asked or state.bound_history != START):
+        return replace(problem, largest_delta=old.stated_delta)
+    return problem
+
+
+def _under(state: StudyState, problem: Problem) -> StudyState:
+    """The state with these settings, which may end the study."""
+    pending = pending_votes(state)
+    with one_thread():
+        settled = revisions.change(state.settled, problem, pending)
+        history = _extended(state.bound_history, settled, pending)
+    changed = _look_ahead(state._replace(settled=settled, bound_history=history))
+    is_end = settled.verdict.done and state.ended is None
+    return changed._replace(ended=Ended(state, ())) if is_end else changed
 
 
 def _asked(event: Asked, state: StudyState) -> StudyState:
     unsettled = {**state.unsettled, event.question: Unsettled(event)}
     pools = state.pools if event.drawing is None else state.pools.after(event.drawing, event.pool)
     ballots = state.ballots if event.place is None else state.ballots.listing(str(event.judge))
+    state = state.numbered([event.judge])
     return state._replace(unsettled=unsettled, n_asked=event.question + 1, pools=pools, ballots=ballots)
 
 
@@ -232,7 +299,8 @@ def _settled(event: Settled, state: StudyState) -> StudyState:
 
 
 def _reopened(event: Reopened, state: StudyState) -> StudyState:
-    pending = Unsettled(state.unsettled[event.question].asked, reopened=True)
+    asked = state.unsettled[event.question].asked._replace(shown=True)  # who answered it has seen it
+    pending = Unsettled(asked, reopened=True)
     return state._replace(unsettled={**state.unsettled, event.question: pending})
 
 
@@ -243,8 +311,7 @@ def _skipped(event: Skipped | Lost, state: StudyState) -> StudyState:
 
 
 def _lost(event: Lost, state: StudyState) -> StudyState:
-    asked = state.unsettled[event.question].asked
-    lost = revisions.lose(state.ahead, [Vote(asked.first, asked.second, 0.0, asked.bet)])
+    lost = revisions.lose(state.ahead, [_answer(state, state.unsettled[event.question])])
     return _skipped(event, state._replace(settled=lost, ahead=lost))
 
 
@@ -264,16 +331,18 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
         return state
     pending = pending_votes(state)
     with one_thread():
-        votes = [_vote(counted) for counted in event.votes]
-        imported = [_vote(counted) for counted in event.votes if counted.question is None]
+        votes = [_vote(state, counted) for counted in event.votes]
+        imported = [_vote(state, counted) for counted in event.votes if counted.question is None]
         left = revisions.withdraw(state.ahead, votes, pending, imported)
     return _decided(state, left, pending)
 
 
 def _imported(event: Imported, state: StudyState) -> StudyState:
-    pending, settled, votes = pending_votes(state), state.settled, event.block
     if not len(event.first):
         return state
+    state = state.numbered(event.judge)
+    judges = np.array([state.numbers.get(judge, 0) for judge in event.judge], np.int64)
+    pending, settled, votes = pending_votes(state), state.settled, event.block._replace(judges=judges)
     if not settled.verdict.done:
         state = state._replace(judges=state.judges.union(event.judge))
     with one_thread():
@@ -306,7 +375,7 @@ def pending_votes(state: StudyState) -> Block | None:
     """The pending questions, for a stopping rule that counts them as lost. Their outcomes mean nothing."""
     if not state.unsettled or not state.any_order:
         return None
-    return as_block([_answer(question) for question in state.unsettled.values()])
+    return as_block([_answer(state, question) for question in state.unsettled.values()])
 
 
 def _close(state: StudyState, closed: Unsettled) -> StudyState:
@@ -320,11 +389,11 @@ def _close(state: StudyState, closed: Unsettled) -> StudyState:
         return _close_in_order(state, closed)
     left = {number: other for number, other in state.unsettled.items() if number != closed.asked.question}
     state = state._replace(unsettled=left)
-    pending = as_block([_answer(question) for question in left.values()]) if left else None
+    pending = as_block([_answer(state, question) for question in left.values()]) if left else None
     with nullcontext() if state.ahead.evidence.mle is None else one_thread():
         if closed.outcome is None:
             return _decided(state, revisions.recheck(state.ahead, pending), pending)
-        return _decided(state, loop.tell(state.ahead, _answer(closed), pending), pending)
+        return _decided(state, loop.tell(state.ahead, _answer(state, closed), pending), pending)
 
 
 def _close_in_order(state: StudyState, closed: Unsettled) -> StudyState:
@@ -333,7 +402,7 @@ def _close_in_order(state: StudyState, closed: Unsettled) -> StudyState:
     with one_thread():
         while waiting and waiting[0].closed:
             first = waiting.pop(0)
-            settled = settled if first.outcome is None else loop.tell(settled, _answer(first))
+            settled = settled if first.outcome is None else loop.tell(settled, _answer(state, first))
     left = {later.asked.question: later for later in waiting}
     history = _extended(state.bound_history, settled, None)
     return _look_ahead(state._replace(settled=settled, unsettled=left, bound_history=history))
@@ -369,17 +438,20 @@ def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
 def _look_ahead(state: StudyState) -> StudyState:
     """With the answers that came early, for choosing questions."""
     closed = [question for question in state.unsettled.values() if question.closed]
-    votes = [_answer(question) for question in closed if question.outcome is not None]
+    votes = [_answer(state, question) for question in closed if question.outcome is not None]
     with one_thread() if votes else nullcontext():
         return state._replace(ahead=revisions.look_ahead(state.settled, votes))
 
 
-def _answer(question: Unsettled) -> Vote:
-    return Vote(question.asked.first, question.asked.second, question.outcome or 0.0, question.asked.bet)
+def _answer(state: StudyState, question: Unsettled) -> Vote:
+    asked = question.asked
+    judge = state.numbers.get(asked.judge, 0)
+    return Vote(asked.first, asked.second, question.outcome or 0.0, asked.bet, asked.weight, judge)
 
 
-def _vote(counted: CountedVote) -> Vote:
-    return Vote(counted.first, counted.second, counted.outcome, counted.bet, counted.weight)
+def _vote(state: StudyState, counted: CountedVote) -> Vote:
+    judge = state.numbers.get(counted.judge, 0)
+    return Vote(counted.first, counted.second, counted.outcome, counted.bet, counted.weight, judge)
 
 
 FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {

@@ -6,14 +6,15 @@ counts, and when each run was last seen alive.
 """
 
 import hashlib
+import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from shortlist.errors import StudyExists, UnknownStudy
-from shortlist.study.events import Entry
+from shortlist.study.events import Entry, dump
 
 
 class Snapshot(NamedTuple):
@@ -66,8 +67,16 @@ class Storage(Protocol):
         ...
 
     def names(self) -> list[str]: ...
+    def studies_of(self, items: Sequence[str]) -> int:
+        """How many studies have these items, in any order."""
+        ...
+
     def since(self, name: str, number: int) -> list[Entry]:
         """All events from this number on."""
+        ...
+
+    def written(self, name: str) -> list[tuple[str, str]]:
+        """The kind and the body of every event, as they are stored."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[Writer]: ...
@@ -89,6 +98,16 @@ class Storage(Protocol):
     def beats(self, name: str) -> dict[str, float]:
         """When each run was last seen."""
         ...
+
+
+def items_digest(items: Iterable[str]) -> str:
+    """A digest of a set of items."""
+    return hashlib.blake2b(repr(sorted(items)).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+
+
+def spec_digest(spec: str) -> str:
+    """The digest of the items of a study; empty if the spec does not say."""
+    return items_digest(json.loads(spec)["items"]) if spec else ""
 
 
 @dataclass
@@ -147,8 +166,15 @@ class MemoryStorage:
     def names(self) -> list[str]:
         return sorted(self._studies)
 
+    def studies_of(self, items: Sequence[str]) -> int:
+        wanted = items_digest(items)
+        return sum(spec_digest(study.spec) == wanted for study in self._studies.values())
+
     def since(self, name: str, number: int) -> list[Entry]:
         return self._study(name).since(number)
+
+    def written(self, name: str) -> list[tuple[str, str]]:
+        return [dump(entry.event) for entry in self.since(name, 0)]
 
     def writing(self, name: str) -> AbstractContextManager[Writer]:
         return self._study(name)

@@ -27,12 +27,13 @@ from shortlist.errors import (
 )
 from shortlist.study.ballots import open_ballot
 from shortlist.study.caveats import import_caveats
-from shortlist.study.claims import NO_CASES, CasePool
+from shortlist.study.claims import NO_CASES, CasePool, check_change, check_min_judges
 from shortlist.study.events import (
     DROPPED,
     EXPIRED,
     VOIDED,
     Asked,
+    Changed,
     CountedVote,
     Event,
     JudgeSetup,
@@ -52,6 +53,7 @@ from shortlist.study.rows import Row
 from shortlist.study.settling import (
     SETTLES_AFTER,
     all_answers,
+    also_asked,
     answers_of,
     closing,
     due,
@@ -269,16 +271,20 @@ class Study(StudyView):
 
         Before the answer is settled (see `tell`) this is free: the question is pending again, and can only be answered
         or lost. After that the vote is withdrawn: its support is removed and its opposition stays, so an undo after a
-        look at the results cannot help an item, and later votes of this judge on this pair have bet 0. A verdict
-        reached before does not change."""
+        look at the results cannot help an item, and later votes of this judge on this pair have bet 0. Other questions
+        about the pair that the judge holds are closed: lost if they were shown, else dropped. A verdict reached before
+        does not change."""
         with self._sync.transaction():
             self._add(*due(self._state, time.time()))
             row = self.row(self._checked(question).id)
             if row.question is None or row.status not in ("answered", "counted"):
                 raise NothingToUndo(row.question)
             self._check_undo()
-            is_free = row.status == "answered"
-            self._add(Reopened(row.question) if is_free else Withdrawn((self._counted_vote(row),)))
+            if row.status == "answered":
+                self._add(Reopened(row.question))
+            else:
+                vote = self._counted_vote(row)
+                self._add(Withdrawn((vote,)), *also_asked(self._state, vote))
         return self.verdict
 
     def void(self, judge: str) -> Verdict[str]:
@@ -308,7 +314,8 @@ class Study(StudyView):
         unit: a label per vote; votes with the same label share a source of chance, such as the case they are about, and
         weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own.
         id: what tells votes apart that have the same items, judge and unit. Without it the first vote on a pair is
-        taken as the first one on that pair of an earlier import, and so on.
+        taken as the first one on that pair of an earlier import, and so on. Give ids from the first import on if new
+        votes will follow: to give them only to votes that are refused would count new votes by their outcome.
 
         A row that was imported before is left out; one with another outcome raises BadVotes. `caveats` of the verdict
         says what does not count, and why.
@@ -341,6 +348,45 @@ class Study(StudyView):
         with self._sync.transaction():
             if paused != self._state.paused:
                 self._add(Paused(paused))
+
+    def change(
+        self, /, *, max_votes: int | Literal["unchanged"] | None = "unchanged",
+        delta: float | Literal["unchanged"] = "unchanged", min_judges: int | Literal["unchanged"] = "unchanged",
+        **others: object,
+    ) -> Verdict[str]:  # fmt: skip
+        """Change the vote budget, delta or the number of judges of a study that may have votes already.
+
+        max_votes: None is no limit. A study whose budget was used up goes on with the same proof, and all answers that
+            came after its end count. A budget of no more than the votes so far ends the study. A proved study stays
+            proved.
+        delta: can only be made smaller. Everything that was proved with the larger delta is worked out again, so a
+            proved study may be open again. What is proved is still the error of the largest delta that was in force
+            since the first question, and the guarantee says so.
+        min_judges: on how many judges a proof must rest at least. When it rises, everything is worked out again, so a
+            proved study may be open again; when it falls, what is proved stays. A study that was created with 1 does
+            not keep what each judge gave, so there it can rise only before the first question.
+
+        Other settings cannot be changed, and the error says why: create a new study.
+        """
+        settings = {"max_votes": max_votes, "delta": delta, "min_judges": min_judges}
+        given = {name: value for name, value in settings.items() if value != "unchanged"}
+        with self._sync.transaction():
+            self._add(*due(self._state, time.time()))
+            if changes := check_change(self.problem, {**others, **given}):
+                if "min_judges" in changes:
+                    self._check_min_judges(changes["min_judges"])
+                self._add(Changed(changes))
+        return self.verdict
+
+    def _check_min_judges(self, number: int) -> None:
+        """Raise BadProblem if proofs of this study cannot rest on so many judges."""
+        check_min_judges(number, self.stopping)
+        is_begun = self._state.n_asked > 0 or bool(self._sync.table.rows)
+        if number > 1 and is_begun and self._state.ahead.evidence.kept_ledger.by_judge is None:
+            raise BadProblem(
+                "this study was created with min_judges 1 and does not keep what each judge gave, so the number can "
+                "rise only before the first question. Create a new study"
+            )
 
     def record(self, events: Sequence[Materials | TextShown | JudgeSetup]) -> None:
         """Record what judges are shown and how they answer. It is not compared with `setups` here."""
@@ -376,7 +422,7 @@ class Study(StudyView):
             if once:
                 raise BadProblem("once=True draws a case that was not used before; pass the cases to draw from")
             return NO_CASES
-        used = self._sync.table.used_cases if once or self.cases_claim == "like these" else None
+        used = self._sync.table.seen_units if once or self.cases_claim == "like these" else None
         if isinstance(cases, Mapping):
             return CasePool({number_of_pair(self._number, *pair): ids for pair, ids in cases.items()}, used)
         return CasePool(cases, used)

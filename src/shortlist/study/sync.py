@@ -51,7 +51,7 @@ class Sync:
         """How many events there are, and the hash of the last. Events in memory are chained when this is asked for."""
         if self._hash:
             return Head(self._read, self._hash)
-        last = origin("")
+        last = origin(self.storage.spec(self.name))
         for number, at, event, _, _ in self.entries:
             last = chain(last, number, at, *dump(event))
         return Head(self._read, last)

@@ -12,8 +12,8 @@ from shortlist.core.stopping.posterior import chances
 from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally, evolve
 from shortlist.errors import UnknownQuestion
-from shortlist.study.caveats import find_caveats, import_caveats
-from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, with_claims
+from shortlist.study.caveats import find_caveats, import_caveats, other_studies
+from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, price_sentence, with_claims
 from shortlist.study.events import Asked, Entry, Head
 from shortlist.study.questions import Question, advise
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
@@ -43,7 +43,7 @@ class StudyView:
     ) -> None:
         """The study of that name in the storage. Without a storage: a new study in memory."""
         self.items = tuple(items)
-        self.problem, self.seed, self.name, self.cases_claim = problem, seed, name, cases_claim
+        self.seed, self.name, self.cases_claim = seed, name, cases_claim
         self.judges_claim, self.ballot_size = judges_claim, ballot_size
         self._number = {item: number for number, item in enumerate(self.items)}
         if storage is None:
@@ -63,6 +63,11 @@ class StudyView:
         """The runs that hold the judge's pending questions; None stands for no run."""
         self.refresh()
         return {asked.run for asked in self._state.pending if asked.judge == judge}
+
+    @property
+    def problem(self) -> Problem:
+        """What is to be proved, with the settings in force."""
+        return self._state.settled.problem
 
     @property
     def setups(self) -> Setups:
@@ -108,9 +113,11 @@ class StudyView:
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """What a proof of this study is about, one sentence for each claim that it makes."""
-        state = self._state
-        return claim_sentences(self.judges_claim, self.cases_claim, state.judges, state.pools)
+        """What a proof of this study is about, one sentence for each claim that it makes, and which error it states if
+        delta was lowered."""
+        state, price = self._state, price_sentence(self.problem)
+        found = claim_sentences(self.judges_claim, self.cases_claim, state.judges, state.pools)
+        return (*found, price) if price else found
 
     def _in_words(self, verdict: Verdict[int], with_caveats: bool) -> Verdict[str]:
         """The verdict with names, the claim about cases, and what its votes say against the assumptions."""
@@ -123,13 +130,14 @@ class StudyView:
     def _caveats(self) -> tuple[str, ...]:
         table, once = self._sync.table, self._state.pools.is_once
         votes, public = counted(table.rows), self.judges_claim == "public"
-        return find_caveats(votes, self.problem.family, once, public) + import_caveats(table)
+        return find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
 
     def examine(self) -> Verdict[str]:
-        """The full verdict: the current error bound, which items are proved in or out, and caveats. Slow for many
-        items."""
+        """The full verdict: the current error bound, which items are proved in or out, and caveats, also about other
+        studies of these items in the storage. Slow for many items."""
         with one_thread():
-            return self._in_words(loop.examine(self._state.settled, pending_votes(self._state)), True)
+            found = self._in_words(loop.examine(self._state.settled, pending_votes(self._state)), True)
+        return evolve(found, caveats=found.caveats + other_studies(self.storage.studies_of(self.items)))
 
     @property
     def bound_history(self) -> BoundHistory:
@@ -138,8 +146,10 @@ class StudyView:
 
     @property
     def advice(self) -> str | None:
-        """A hint for the owner: a tie that never resolves, or pairs that block a proof."""
-        return advise(self._state.ahead, self.items)
+        """A hint for the owner: a tie that never resolves, pairs that block a proof, or a judge that is missing."""
+        state = self._state
+        judges = [number for judge, number in state.numbers.items() if judge not in state.voided]
+        return advise(state.ahead, self.items, judges if self.judges_claim == "each" else ())
 
     @property
     def utilities(self) -> dict[str, float]:
@@ -235,6 +245,11 @@ class StudyView:
     def entries(self) -> list[Entry]:
         """All events, with the times at which they were added."""
         return self._sync.entries
+
+    @property
+    def start(self) -> StudyState:
+        """The state before the first event."""
+        return self._sync.start
 
     @property
     def _state(self) -> StudyState:

@@ -111,9 +111,11 @@ def plain_title(name: str) -> str:
 def unit_columns(file: str, names: Sequence[str], parts: Parts, unit: str | None) -> tuple[str, list[int]]:
     """What the unit of a row is called, and the columns that name it: no column if every row is a unit of its own.
 
-    `unit` is row, case, judge, the title of a column, or two of these joined by a comma. Default: the case, if there is
-    one.
+    `unit` is row, case, judge, the title of a column, or two of these joined by a comma. Default: the column `unit`, or
+    the case, if there is one.
     """
+    if unit is None and (place := Titles(file, names).find("unit")) is not None:
+        return "unit", [place]
     if unit is None:
         return ("case", [parts.extras["case"]]) if "case" in parts.extras else ("row", [])
     words = [word.strip() for word in unit.split(",")]

@@ -46,8 +46,10 @@ class VoteTable:
         return len(self.first)
 
     def columns(self) -> dict[str, list[Any]]:
-        """The plain columns that are written to files and frames, with item names."""
+        """The plain columns that are written to files and frames, with item names. There is a column for units if they
+        have one of their own."""
         nothing = [None] * len(self)
+        units = {"unit": list(self.unit)} if self.unit is not None and self.unit_name == "unit" else {}
         return {
             "first": [self.items[number] for number in self.first.tolist()],
             "second": [self.items[number] for number in self.second.tolist()],
@@ -55,6 +57,7 @@ class VoteTable:
             "weight": self.weight.tolist(),
             "judge": nothing if self.judge is None else list(self.judge),
             "case": nothing if self.case is None else list(self.case),
+            **units,
         }
 
     def to_pandas(self) -> Any:

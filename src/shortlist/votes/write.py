@@ -1,4 +1,4 @@
-"""Write votes with the columns first, second, outcome, weight, judge and case, so that they read back the same.
+"""Write votes with the columns first, second, outcome, weight, judge, case and unit, so that they read back the same.
 
 Names are written unchanged. A spreadsheet reads a name that begins with = + - or @ as a formula, but a prefix would
 change the name; docs/guides/vote-files.md says how to open such a file.
@@ -38,9 +38,9 @@ def write_votes(path: str | Path, table: VoteTable) -> None:
 
 
 def _check(columns: dict[str, list[Any]]) -> None:
-    for part in ("first", "second", "judge", "case"):
-        for cell in set(columns[part]):
-            if cell is None and part in ("judge", "case"):
+    for part in ("first", "second", "judge", "case", "unit"):
+        for cell in set(columns.get(part, ())):
+            if cell is None and part in ("judge", "case", "unit"):
                 continue
             if not isinstance(cell, str) or not cell or _name(cell) != cell:
                 raise BadVotes(
@@ -68,10 +68,8 @@ def _delimited(delimiter: str) -> Callable[[dict[str, list[Any]]], bytes]:
         text = io.StringIO(newline="")
         writer = csv.writer(text, delimiter=delimiter)
         writer.writerow(columns)
-        numbers = (list(map(_short, columns[part])) for part in ("outcome", "weight"))
-        writer.writerows(
-            zip(columns["first"], columns["second"], *numbers, columns["judge"], columns["case"], strict=True)
-        )
+        numbers = {part: list(map(_short, columns[part])) for part in ("outcome", "weight")}
+        writer.writerows(zip(*{**columns, **numbers}.values(), strict=True))
         return text.getvalue().encode()
 
     return render

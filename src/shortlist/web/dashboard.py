@@ -43,6 +43,7 @@ def dashboard(database: Database, opened: OpenStudy) -> dict[str, Any]:
         "state": state_of(database, opened),
         "verdict": verdict.to_dict(),
         "claims": study.claims,
+        "head": study.head._asdict(),
         "votes_left_low": low,
         "votes_left_high": high,
         "counts": study.counts,
@@ -152,5 +153,6 @@ def _settings(opened: OpenStudy) -> dict[str, Any]:
         "k": problem.k, "delta": problem.delta, "tolerance": problem.tolerance, "max_votes": problem.max_votes,
         "sampling": study.sampling.name, "stopping": study.stopping.name, "ties": display.ties, "blind": display.blind,
         "instructions": display.instructions, "cases": [case.text for case in display.cases],
-        "judges_claim": study.judges_claim, "ballot_size": study.ballot_size,
+        "cases_claim": study.cases_claim, "judges_claim": study.judges_claim, "ballot_size": study.ballot_size,
+        "min_judges": problem.min_judges,
     }  # fmt: skip

@@ -5,6 +5,7 @@ Texts become HTML that cannot do harm: raw HTML is shown as text, and links lead
 
 import html
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from sqlalchemy import insert, select, update
 
 from shortlist.errors import BadProblem
 from shortlist.judges.base import Case
-from shortlist.judges.cases import check_cases
+from shortlist.judges.cases import Contents, check_cases
 from shortlist.study.schema import displays
 from shortlist.study.sql import Database
 
@@ -55,6 +56,19 @@ class Display:
         text = content.text if case is None else content.answers.get(case.id, content.text)
         body = render_markdown(text) if content.format == "markdown" else html.escape(text)
         return Card(None if self.blind and (text or content.image) else item, body, content.image)
+
+    def texts(self, items: Iterable[str]) -> Contents:
+        """What items are shown by, to be compared with what other judges of a study are shown."""
+        return {item: self._texts(item) for item in items}
+
+    def _texts(self, item: str) -> Any:
+        """A text, or texts by case. An item without a text is shown by its name, and a picture is part of what is
+        shown."""
+        content = self.contents.get(item, Content())
+        picture = f"\n{content.image}" if content.image else ""
+        if not content.answers:
+            return (content.text or item) + picture
+        return {case.id: (content.answers.get(case.id, content.text) or item) + picture for case in self.cases}
 
     @property
     def image_sites(self) -> list[str]:

@@ -28,6 +28,7 @@ class JudgingState(StrEnum):
     open = "open"
     waiting = "waiting"  # the questions that are pending may be enough; some judges have not answered yet
     finished = "finished"  # this judge has had their ballot
+    others = "others"  # a proof needs several judges, and more votes of this one would add nothing now
     paused = "paused"
     closed = "closed"
     done = "done"
@@ -82,6 +83,11 @@ class StudyIn(Strict):
     blind: bool = Field(default=False, description="Hide the names of items that have a text or a picture.")
     instructions: Annotated[Text, Field(max_length=5000)] = ""
     cases: Annotated[list[Annotated[Text, Field(min_length=1, max_length=20_000)]], Field(max_length=1000)] = []
+    cases_claim: Literal["these", "like these"] = Field(
+        default="these",
+        description="What a proof is about: these cases, or cases like these. For the second, each case serves one "
+        "question, and no more is asked when all are used.",
+    )
     judges_claim: Literal["each", "public"] = Field(
         default="each",
         description="What a proof is about: each judge who answered, or the public that the judges come from. For the "
@@ -89,6 +95,11 @@ class StudyIn(Strict):
     )
     ballot_size: Annotated[int, Field(ge=1, le=100)] = Field(
         default=10, description="How many pairs a judge is asked about at most, if the claim is about the public."
+    )
+    min_judges: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="Every step of a proof rests on at least this many judges. 1: one judge is enough. Default: 2, or "
+        "1 with a tolerance, which does not go with more.",
     )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(
         default=0, description="Seed of the random order of a pair and of the random cases."
@@ -107,6 +118,27 @@ class Studies(BaseModel):
 
 class StateIn(Strict):
     state: Literal["open", "paused", "closed"]
+
+
+class SettingsIn(BaseModel):
+    """The settings to change; what is left out stays. Other settings are refused with the reason."""
+
+    model_config = ConfigDict(extra="allow")
+    max_votes: Annotated[int, Field(ge=1, le=10_000_000)] | None = Field(
+        default=None,
+        description="The vote budget; null is no limit. A study whose budget was used up goes on, and all answers "
+        "count. A budget of no more than the votes so far ends the study.",
+    )
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="It can only be made smaller. After the first question a proof still states the largest delta that "
+        "was in force.",
+    )
+    min_judges: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="On how many judges a proof rests at least. When it rises, everything is worked out again; when it "
+        "falls, what is proved stays. From 1 it can rise only before the first question.",
+    )
 
 
 class SessionIn(Strict):
@@ -288,8 +320,17 @@ class SettingsOut(BaseModel):
     blind: bool
     instructions: str
     cases: list[str]
+    cases_claim: Literal["these", "like these"]
     judges_claim: Literal["each", "public"]
     ballot_size: int
+    min_judges: int
+
+
+class HeadOut(BaseModel):
+    """The end of a study's record. Published, it lets anyone check later that the record was not changed."""
+
+    events: int
+    hash: str
 
 
 class Dashboard(BaseModel):
@@ -297,6 +338,7 @@ class Dashboard(BaseModel):
     state: Literal["open", "paused", "closed", "done"]
     verdict: VerdictOut
     claims: list[str] = Field(description="What a proof of this study is about, one sentence for each claim.")
+    head: HeadOut
     votes_left_low: float | None = Field(description="A rough range of the votes left.")
     votes_left_high: float | None
     counts: Counts

@@ -21,6 +21,7 @@ from starlette.types import Scope
 
 from shortlist.analysis.agreement import JudgeAgreement
 from shortlist.errors import NotJudgedHere, UnknownStudy
+from shortlist.judges.setup import set_up_materials
 from shortlist.study.create import load_study
 from shortlist.study.schema import studies
 from shortlist.study.settling import BALLOT_LEASE
@@ -132,11 +133,18 @@ class OpenStudy:
     study: Study
     display: Display
     agreements: Agreements | None = None
+    is_checked: bool = False  # that judges see here what earlier votes were given on
 
     def __post_init__(self) -> None:
         self.card = lru_cache(MOST_CARDS)(self.display.card)
         self.cases = {case.id: case for case in self.display.cases}
         self.case_ids = tuple(self.cases)
+
+    def check_materials(self) -> None:
+        """Record what judges see here. Raises SetupChanged if earlier votes were given on something else."""
+        if not self.is_checked:
+            set_up_materials(self.study, self.display.texts(self.study.items), self.display.cases or None)
+            self.is_checked = True
 
     def lease(self, usual: float) -> float:
         """Seconds that a judge has for a question. A ballot is lost with its lease, so that one is long."""

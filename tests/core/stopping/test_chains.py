@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shortlist.core.betting import Accounts, empty_ledger
+from shortlist.core.betting import AHEAD, BEHIND, CASH, Accounts, JudgeGains, empty_ledger
 from shortlist.core.problem import Problem
-from shortlist.core.stopping.chains import absorb, each_alone, grid_accounts, grid_level, pull, starts, step
+from shortlist.core.stopping.chains import (
+    absorb,
+    capped_pulls,
+    each_alone,
+    grid_accounts,
+    grid_level,
+    pull,
+    starts,
+    step,
+)
 from shortlist.core.stopping.edges import Edges, _Chains
 from shortlist.core.tally import Block
 
@@ -166,3 +175,102 @@ def test_within_a_tolerance_nobody_is_certain():
     built = chains(4, 4, 1, 60, tolerance=0.1)
     assert built.error_bound() < 0.1
     assert built._certain(0.1) == (set(), set())
+
+
+# --- steps that rest on at least m judges ---
+
+LEVEL = 3.0
+
+
+def plain_value(table, losses, sources, target, m):
+    """e(R, v) with caps, word by word; `table[judge, source, target]` are gains."""
+    cap = (LEVEL + losses[target]) / (m - 0.5)
+    totals = [sum(max(table[j, r, target], 0.0) for r in sources) for j in range(len(table))]
+    value = -losses[target]
+    for r in sources:
+        log_wealth = 0.0
+        for j, total in enumerate(totals):
+            gain = table[j, r, target]
+            log_wealth += gain * min(1.0, cap / total) if gain > 0 else gain
+        value += max(math.log(CASH + (1 - CASH) * math.exp(log_wealth)), 0.0)
+    return value
+
+
+def judged(table, m, k=1):
+    """The ledger of these gains, what its accounts have won, and what was lost against each item; its level is 3."""
+    judges, n, _ = table.shape
+    problem = Problem(n, k, k * math.exp(-LEVEL), min_judges=m)
+    low, high = np.triu_indices(n, 1)
+    gains = np.stack([table[:, low, high].ravel(), table[:, high, low].ravel()], axis=1)
+    columns = np.zeros((len(low), 6))
+    columns[:, AHEAD], columns[:, BEHIND] = table.sum(axis=0)[low, high], table.sum(axis=0)[high, low]
+    by_judge = JudgeGains(np.arange(judges * len(low)), gains)
+    ledger = replace(empty_ledger(problem), pairs=np.arange(len(low)), table=columns, by_judge=by_judge)
+    true = np.log(CASH + (1 - CASH) * np.exp(table.sum(axis=0)))
+    return ledger, true, np.maximum(-true, 0.0).sum(axis=0)
+
+
+def random_gains(rng, judges, n):
+    table = rng.normal(0.8, 1.5, (judges, n, n)) * (rng.random((judges, n, n)) < 0.7)
+    table[:, range(n), range(n)] = 0.0
+    return table
+
+
+def grown(ledger, absorbed):
+    return step(capped_pulls(ledger, ledger.problem.delta), absorbed[:, None])[:, 0]
+
+
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_capped_steps_are_those_of_the_plain_calculation(m):
+    """From the absorbed items whose accounts won, all together or one by one."""
+    rng, absorbing = np.random.default_rng(m), 0
+    for _ in range(200):
+        n = int(rng.integers(3, 7))
+        table = random_gains(rng, int(rng.integers(1, 12)), n)
+        ledger, true, losses = judged(table, m)
+        absorbed = rng.random(n) < 0.5
+        after = grown(ledger, absorbed)
+        for v in np.flatnonzero(~absorbed):
+            winners = [r for r in np.flatnonzero(absorbed) if true[r, v] > 0]
+            sets = [winners, *([r] for r in winners)]
+            assert after[v] == any(plain_value(table, losses, sources, v, m) >= LEVEL for sources in sets)
+        absorbing += int(after.sum() - absorbed.sum())
+    assert absorbing > 20
+
+
+def test_a_capped_step_has_gains_of_at_least_m_judges_and_is_a_step_without_caps():
+    rng, steps = np.random.default_rng(1), 0
+    for _ in range(500):
+        m, n = int(rng.integers(2, 6)), 5
+        table = random_gains(rng, 8, n)
+        ledger, true, losses = judged(table, m)
+        absorbed = rng.random(n) < 0.6
+        for v in np.flatnonzero(grown(ledger, absorbed) & ~absorbed):
+            assert (np.maximum(table[:, absorbed, v], 0.0).sum(axis=1) > 0).sum() >= m
+            assert np.maximum(true[absorbed, v], 0.0).sum() - losses[v] >= LEVEL
+            assert ledger.reachable()[v]
+            steps += 1
+    assert steps > 50
+
+
+@pytest.mark.parametrize("m", range(2, 11))
+def test_m_judges_who_agree_are_enough(m):
+    """Each may give a little more than 1/m of what is needed, which covers the cash."""
+    table = np.zeros((m, 2, 2))
+    table[:, 0, 1] = 50.0
+    absorbed = np.array([True, False])
+    assert grown(judged(table, m)[0], absorbed)[1]
+    assert not grown(judged(table, m + 1)[0], absorbed)[1]
+
+
+def test_error_bounds_with_caps_use_the_level_and_the_caps_of_their_own_delta():
+    """One judge gives 6 nats and the other 3. The bound is that of the level which these reach with its own cap, and
+    the cap binds there: without it the level would be about 8.9."""
+    table = np.zeros((2, 2, 2))
+    table[:, 0, 1] = 6.0, 3.0
+    ledger = judged(table, 2)[0]
+    ledger = replace(ledger, belief=ledger.belief._replace(theta=np.array([1.0, -1.0])))
+    level = -math.log(_Chains(ledger.problem, ledger).error_bound())
+    given = min(6.0, level / 1.5) + min(3.0, level / 1.5)
+    assert level / 1.5 < 6.0
+    assert math.log(CASH + (1 - CASH) * math.exp(given)) == pytest.approx(level, abs=2e-3)

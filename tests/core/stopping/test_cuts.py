@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from itertools import combinations, product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -288,7 +287,9 @@ def test_what_the_theorem_does_not_cover_is_refused(tmp_path):
     with pytest.raises(BadProblem, match="tolerance"):
         certify([0, 1], [1, 2], [1, 1], 1, stopping="cuts", tolerance=0.1)
     with pytest.raises(BadProblem, match="min_judges"):
-        check_problem(SimpleNamespace(tolerance=0.0, min_judges=2))
+        check_problem(Problem(3, 1, DELTA, min_judges=2))
+    with pytest.raises(BadProblem, match="min_judges"):
+        create_study(["a", "b", "c"], 1, stopping="cuts", min_judges=2)
     with pytest.raises(BadProblem, match="unit"):
         certify([0, 1], [1, 2], [1, 1], 1, stopping="cuts", unit=["a", "a"])
     with pytest.raises(BadProblem, match="public"):

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from shortlist.core.sampling.base import SamplingRule
-from shortlist.core.sampling.bridge import Bridge
-from shortlist.core.sampling.learn_then_prove import LearnThenProve
+from shortlist.core.sampling.base import SamplingMemory, SamplingRule
+from shortlist.core.sampling.bridge import Bridge, BridgeMemory
+from shortlist.core.sampling.learn_then_prove import LearnThenProve, TwoPhases
 from shortlist.core.sampling.oracle_tracking import OracleTracking
 from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.core.sampling.track_and_stop import TrackAndStop
@@ -27,6 +27,13 @@ SAMPLING_RULES: dict[str, Callable[[], SamplingRule]] = {
 def default_stopping(sampling: SamplingRule | str) -> str:
     """The name of the default stopping rule for a sampling rule."""
     return "glr" if getattr(sampling, "name", sampling) in PAPERS else "edges"
+
+
+def planned_by(memory: SamplingMemory) -> BridgeMemory | None:
+    """The plan of a proof, if the sampling rule with this memory makes one."""
+    if isinstance(memory, TwoPhases):
+        return memory.bridge
+    return memory if isinstance(memory, BridgeMemory) else None
 
 
 def suited(sampling: SamplingRule, stopping: StoppingRule) -> SamplingRule:

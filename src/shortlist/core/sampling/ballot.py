@@ -10,7 +10,7 @@ knows its place: later places are answered less often, and what is not answered 
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -106,13 +106,7 @@ class _Ballot:
             given = given.plus(np.array([best]), np.ones(1))
 
     def listed(self, places: Places) -> list[Listed]:
-        """The list with its bets, each smaller the less often its place is answered."""
-        expected = self._expected(np.array(self._pairs, np.int64))
-        family, side = self._ledger.problem.family, -1.0 if self._ledger.flipped else 1.0
-        return [
-            Listed(pair, side * _damped(family, eta, places.share(place)))
-            for place, (pair, eta) in enumerate(zip(self._pairs, expected.tolist(), strict=True))
-        ]
+        return with_bets(self._ledger, self._pairs, places)
 
     def _add(self, pair: int) -> None:
         self._pairs.append(pair)
@@ -142,6 +136,16 @@ class _Ballot:
 
     def _expected(self, pairs: Ints) -> Floats:
         return self._ledger.expected(*pair_ends(self._ledger.problem.n, pairs), damped=True)
+
+
+def with_bets(ledger: Ledger, pairs: Sequence[int], places: Places) -> list[Listed]:
+    """The pairs of a list with their bets, each smaller the less often its place is answered."""
+    expected = ledger.expected(*pair_ends(ledger.problem.n, np.array(pairs, np.int64)), damped=True)
+    family, side = ledger.problem.family, -1.0 if ledger.flipped else 1.0
+    return [
+        Listed(pair, side * _damped(family, eta, places.share(place)))
+        for place, (pair, eta) in enumerate(zip(pairs, expected.tolist(), strict=True))
+    ]
 
 
 def _damped(family: Family, eta: float, share: float) -> float:

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from shortlist.core.betting import Ledger
 from shortlist.core.pairs import Floats, Ints, pair_ends, pair_numbers
-from shortlist.core.stopping.chains import starts
+from shortlist.core.stopping.chains import capped_pull, starts
 from shortlist.core.stopping.cuts import missing
 
 HEAD = 12  # a bridgehead has at most so many items on each side
@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     costs: Floats
     line: tuple[int, int]  # the believed last in and first out
     blocked: tuple[tuple[int, int], ...] = ()  # in and out items that no allowed comparisons connect
+    delta: float = 0.0  # the error that it is made for
 
 
 class _Prices:
@@ -45,6 +46,7 @@ class _Prices:
         self.level, self.delta = ledger.level(delta), delta
         self.is_joint = ledger.marker is not None
         self.losses = np.zeros(self.problem.n) if self.is_joint else ledger.accounts().losses(self.problem.n)
+        self.counted = ledger.capped(delta) if ledger.has_caps else ledger
         self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
 
     def rates(self, source: Ints, target: Ints, across: bool) -> Floats:
@@ -61,10 +63,20 @@ class _Prices:
 
     def gains(self, source: Ints, target: Ints, across: bool) -> Floats:
         """What the accounts have won; without limit where they were enough once."""
-        won = np.maximum(self.ledger.wealth(source, target, across and self.problem.tolerance > 0), 0.0)
+        won = np.maximum(self.counted.wealth(source, target, across and self.problem.tolerance > 0), 0.0)
         if self.delta < self.problem.delta:
             return won
         return np.where(self.ledger.is_proved(source, target), np.inf, won)
+
+    def gains_together(self, sources: Ints, targets: Ints, alone: Floats) -> Floats:
+        """What the accounts of the first 1, 2, ... sources against each target have won together; `alone` is what they
+        won one by one."""
+        if not self.ledger.has_caps:
+            return alone.cumsum(axis=0)
+        firsts = np.zeros((self.problem.n, len(sources)), dtype=np.bool_)
+        firsts[sources] = np.triu(np.ones((len(sources),) * 2, dtype=np.bool_))
+        together = (capped_pull(self.ledger, self.delta).on(firsts) + self.losses[:, None])[targets].T
+        return np.maximum(together, np.maximum.accumulate(alone, axis=0))
 
     def votes(self, gains: Floats, target: Ints, rates: Floats, across: bool) -> Floats:
         """How many more votes until the gains against target are enough."""
@@ -124,7 +136,7 @@ def make_plan(ledger: Ledger, rng: np.random.Generator, allowed: Ints | None = N
         allowed = np.array(ledger.problem.allowed)
     while not len((plan := _plan(ledger, rng, delta, allowed)).pairs) and not plan.blocked and delta > LEAST_DELTA:
         delta = delta**2
-    return plan
+    return plan._replace(delta=delta)
 
 
 def _plan(ledger: Ledger, rng: np.random.Generator, delta: float, allowed: Ints | None) -> Plan:
@@ -179,7 +191,8 @@ def _spokes_below(prices: _Prices, below: Ints, lower: Ints) -> tuple[Floats, In
     rates = np.where(source == target, 0.0, prices.rates(apart, target, across=False))
     best = np.maximum.accumulate(rates, axis=0)
     place = np.maximum.accumulate(np.where(rates == best, np.arange(len(lower))[:, None], 0), axis=0)
-    return prices.votes(known.cumsum(axis=0), target, best, across=False), place
+    together = prices.gains_together(lower, below, known)
+    return prices.votes(together, target, best, across=False), place
 
 
 def by_paths(prices: _Prices, order: Ints, line: tuple[int, int]) -> Plan:

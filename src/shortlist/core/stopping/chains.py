@@ -7,15 +7,23 @@ outsider absorbs is outside too.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from shortlist.core.betting import Accounts, grid_average
+from shortlist.core.betting import Accounts, Ledger, grid_average, with_cash
 from shortlist.core.pairs import Flags, Floats, Ints, node_sums, pair_ends, pair_numbers
 from shortlist.core.problem import Problem
 from shortlist.core.tally import Block
+
+
+class AnyPull(Protocol):
+    """Accounts in a form that absorbing needs."""
+
+    def on(self, absorbed: Flags) -> Floats:
+        """Evidence of each column's absorbed items against every item."""
+        ...
 
 
 class Pull(NamedTuple):
@@ -36,7 +44,55 @@ def pull(n: int, accounts: Accounts) -> Pull:
     return Pull(csr_array((accounts.wealth[won], places), shape=(n, n)), accounts.losses(n))
 
 
-def step(pulls: Sequence[tuple[Pull, float]], absorbed: Flags) -> Flags:
+class CappedPull(NamedTuple):
+    """The same where every step must rest on at least m judges: in a step from R to v, each judge's gains in accounts
+    of R against v count up to a cap, which is less than 1/(m-1) of what the step needs.
+
+    A row is what one judge won or lost in one account. Only accounts that won are there: a step may leave out others.
+    """
+
+    source: Ints
+    gain: Floats
+    giver: Ints  # of each row: its judge and target
+    by_giver: csr_array  # sums of rows
+    by_account: csr_array  # sums of rows
+    by_target: csr_array  # sums of accounts
+    caps: Floats  # by giver
+    losses: Floats
+
+    def on(self, absorbed: Flags) -> Floats:
+        gain, here = self.gain[:, None], absorbed[self.source]
+        given = self.by_giver @ (here * np.maximum(gain, 0.0))
+        share = np.minimum(1.0, self.caps[:, None] / np.maximum(given, 1e-300))
+        counted = here * np.where(gain > 0, share[self.giver] * gain, gain)
+        evidence: Floats = self.by_target @ np.maximum(with_cash(self.by_account @ counted), 0.0)
+        return evidence - self.losses[:, None]
+
+
+def capped_pull(ledger: Ledger, delta: float) -> CappedPull:
+    """The ledger's accounts with the caps of this delta."""
+    n, (judge, source, target, gain), caps = ledger.problem.n, ledger.gains, ledger.caps(delta)
+    won = ledger.wealth(source, target) > 0
+    judge, source, target, gain = judge[won], source[won], target[won], gain[won]
+    givers, giver = np.unique(judge * n + target, return_inverse=True)
+    accounts, account = np.unique(source * n + target, return_inverse=True)
+    sums = (_sums(giver, len(givers)), _sums(account, len(accounts)), _sums(accounts % n, n))
+    return CappedPull(source, gain, giver, *sums, caps[givers % n], ledger.accounts().losses(n))
+
+
+def capped_pulls(ledger: Ledger, delta: float) -> list[tuple[AnyPull, float]]:
+    """Steps that rest on at least m judges: from all absorbed items together, or from one of them."""
+    n, level, (source, target, wealth) = ledger.problem.n, ledger.level(delta), ledger.capped(delta).accounts()
+    alone = Accounts(source, target, wealth - ledger.accounts().losses(n)[target])
+    return [(capped_pull(ledger, delta), level), each_alone(n, alone, level)]
+
+
+def _sums(places: Ints, size: int) -> csr_array:
+    """A matrix that adds up rows by place."""
+    return csr_array((np.ones(len(places)), (places, np.arange(len(places)))), shape=(size, len(places)))
+
+
+def step(pulls: Sequence[tuple[AnyPull, float]], absorbed: Flags) -> Flags:
     """Each column with all that it absorbs directly, by any kind of evidence that reaches its own level."""
     grown = absorbed
     for evidence, level in pulls:
@@ -44,7 +100,7 @@ def step(pulls: Sequence[tuple[Pull, float]], absorbed: Flags) -> Flags:
     return grown
 
 
-def absorb(pulls: Sequence[tuple[Pull, float]], absorbed: Flags) -> Flags:
+def absorb(pulls: Sequence[tuple[AnyPull, float]], absorbed: Flags) -> Flags:
     """Grow each column until no item can be added."""
     while True:
         grown = step(pulls, absorbed)

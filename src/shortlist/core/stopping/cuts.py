@@ -374,7 +374,7 @@ def check_problem(problem: Problem) -> None:
         raise BadProblem(
             "stopping rule cuts proves the exact top k; with a tolerance choose edges, or leave the tolerance out"
         )
-    if getattr(problem, "min_judges", 1) > 1:
+    if problem.min_judges > 1:
         raise BadProblem(
             "stopping rule cuts cannot ask for several judges behind a proof; with min_judges choose edges"
         )

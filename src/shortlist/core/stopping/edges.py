@@ -16,7 +16,18 @@ from shortlist.core.betting import GRID_SHARE, Accounts, Ledger, empty_ledger, i
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Flags, top_k
 from shortlist.core.problem import Problem
-from shortlist.core.stopping.chains import Pull, absorb, each_alone, grid_accounts, grid_level, pull, starts, step
+from shortlist.core.stopping.chains import (
+    AnyPull,
+    Pull,
+    absorb,
+    capped_pulls,
+    each_alone,
+    grid_accounts,
+    grid_level,
+    pull,
+    starts,
+    step,
+)
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, join_blocks
 from shortlist.core.units import Units
@@ -28,6 +39,7 @@ GUARANTEE = (
     "a proved answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on "
     "average ({theorem})"
 )
+SEVERAL = ", and rests on at least {} judges"
 SORTED = (
     "The votes look sorted by winner, so nothing that was bet on them counts, only how often each item won. Give them "
     "in the order in which they were cast."
@@ -139,6 +151,8 @@ def may_be_enough(problem: Problem, ledger: Ledger) -> bool:
     if problem.tolerance:
         return ledger.votes > 0
     full = ledger.inflow >= ledger.enough
+    if ledger.has_caps and full.any():
+        full &= ledger.reachable()
     full[ledger.proved.target] = True
     return int(np.count_nonzero(full)) >= problem.n - ledger.k
 
@@ -174,8 +188,10 @@ class _Chains:
             return reached
         return absorb(plain, step(self._pulls(self.tolerant, 1, delta), reached))
 
-    def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[Pull, float]]:
-        pulls = [(bets, self.ledger.level(delta))] if self.bets else []
+    def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[AnyPull, float]]:
+        if self.ledger.has_caps:
+            return capped_pulls(self.ledger, delta)
+        pulls: list[tuple[AnyPull, float]] = [(bets, self.ledger.level(delta))] if self.bets else []
         if self.grids:
             level = grid_level(self.problem, delta * self.grid_share)
             pulls.append(each_alone(self.problem.n, self.grids[kind], level))
@@ -244,7 +260,8 @@ def guarantee(problem: Problem, theorem: str = "edge theorem") -> str:
     measured = problem.family.is_measured
     beats = f"beats a member {'by more than' if measured else 'with probability above 0.5 +'} {problem.tolerance:g}"
     noise = "" if not measured else ", for normal noise of the given sigma or less"
-    return form.format(delta=problem.delta, k=problem.k, beats=beats, theorem=theorem) + noise
+    several = SEVERAL.format(problem.min_judges) if problem.min_judges > 1 else ""
+    return form.format(delta=problem.stated_delta, k=problem.k, beats=beats, theorem=theorem) + noise + several
 
 
 def nothing_proved(problem: Problem) -> Verdict[int]:

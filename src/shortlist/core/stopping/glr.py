@@ -186,7 +186,7 @@ def _bound(log_bound: float) -> float:
 
 def _guarantee(problem: Problem) -> str:
     within = f"wrong means that some outsider is better by {problem.tolerance:g} or more; " if problem.tolerance else ""
-    return f"{within}{GUARANTEE.format(delta=problem.delta, model=problem.family.name, bound=problem.bound)}"
+    return f"{within}{GUARANTEE.format(delta=problem.stated_delta, model=problem.family.name, bound=problem.bound)}"
 
 
 def _open(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:

@@ -99,7 +99,7 @@ class Posterior:
         within = (
             f"wrong means that some outsider is better by {problem.tolerance:g} or more; " if problem.tolerance else ""
         )
-        return within + GUARANTEE.format(delta=problem.delta, scale=self.scale)
+        return within + GUARANTEE.format(delta=problem.stated_delta, scale=self.scale)
 
 
 def _check_scale(scale: float) -> None:

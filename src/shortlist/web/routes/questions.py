@@ -15,7 +15,9 @@ from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
     BallotDone,
+    CasesUsedUp,
     LateAnswer,
+    NeedsJudges,
     NothingToAsk,
     NotYours,
     StudyDone,
@@ -33,6 +35,8 @@ MESSAGES = {
     JudgingState.open: "",
     JudgingState.waiting: "The last questions are with other judges. Please keep this page open: there may be more.",
     JudgingState.finished: "That was your last pair. Thank you! Each judge is asked once, so you are done.",
+    JudgingState.others: "Thank you! The result now needs answers of other judges. Please keep this page open, or come "
+    "back later: there may be more.",
     JudgingState.paused: "The study is paused. This page continues by itself when the study is open again.",
     JudgingState.closed: "The study is closed. Thank you for your answers.",
     JudgingState.done: "All planned answers are in. Thank you.",
@@ -45,6 +49,7 @@ def take(service: ServiceDep, token: StudyJudge, name: StudyName, given: Take) -
     """Get this judge's pending questions, with new ones to make `hold` of them."""
     assert token.judge is not None
     opened = service.studies.open(name)
+    opened.check_materials()
     with opened.study.transaction():
         state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease))
     turn = _turn(service, opened, token.judge, state, questions)
@@ -137,11 +142,13 @@ def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[Jud
     except BallotDone:
         study.settle(judge)
         return (JudgingState.done if study.verdict.done else JudgingState.finished), []
-    except NothingToAsk:
+    except NothingToAsk as reason:
         if held:
             return JudgingState.open, held
         study.settle(judge)  # there is no other question at which the judge's last answer could settle
-        return (JudgingState.done if study.verdict.done else JudgingState.waiting), []
+        is_over = study.verdict.done or isinstance(reason, CasesUsedUp)
+        waits = JudgingState.others if isinstance(reason, NeedsJudges) else JudgingState.waiting
+        return (JudgingState.done if is_over else waits), []
     return (JudgingState.done, []) if study.verdict.done else (JudgingState.open, held)
 
 

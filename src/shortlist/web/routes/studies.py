@@ -4,7 +4,7 @@ import threading
 
 from fastapi import APIRouter, Response
 
-from shortlist.errors import BadVotes, NotJudgedHere
+from shortlist.errors import BadCases, BadProblem, BadVotes, NotJudgedHere
 from shortlist.report.page import POLICY, make_report
 from shortlist.study.create import create_study
 from shortlist.votes.table import make_table
@@ -14,9 +14,10 @@ from shortlist.web.dashboard import dashboard, state_of
 from shortlist.web.display import Content, make_display, save_display, set_closed
 from shortlist.web.routes.questions import find_question, undo_vote
 from shortlist.web.routes.uploads import check_free, claim
-from shortlist.web.schemas import Dashboard, JudgeIn, StateIn, Studies, StudyIn, StudyLine, problems
+from shortlist.web.schemas import Dashboard, JudgeIn, SettingsIn, StateIn, Studies, StudyIn, StudyLine, problems
 from shortlist.web.service import OpenStudy, Service, newest_studies, study_id
 
+MIN_JUDGES = 2  # people judge by links, and one of them should not decide alone
 MOST_LISTED = 100  # each study in the list is opened
 router = APIRouter(prefix="/api", tags=["studies"], responses=problems(401))
 _drawing = threading.Lock()  # matplotlib draws one figure at a time
@@ -45,14 +46,20 @@ def create(service: ServiceDep, token: Owner, given: StudyIn) -> Dashboard:
     }
     display = make_display(names, contents, list(given.cases), given.instructions, given.ties, given.blind)
     check_free(service.database, display.uploaded)
+    if given.cases_claim == "like these" and not display.cases:
+        raise BadCases("a claim about cases like these needs cases; give some")
     create_study(
         names, given.k, given.delta, storage=service.database, name=given.name, tolerance=given.tolerance,
-        max_votes=given.max_votes, judges_claim=given.judges_claim, ballot_size=given.ballot_size, seed=given.seed,
+        max_votes=given.max_votes, cases_claim=given.cases_claim, judges_claim=given.judges_claim,
+        ballot_size=given.ballot_size, min_judges=given.min_judges or (1 if given.tolerance else MIN_JUDGES),
+        seed=given.seed,
     )  # fmt: skip
     number = study_id(service.database, given.name)
     save_display(service.database, number, display)
     claim(service.database, display.uploaded, number)
-    return _dashboard(service, service.studies.open(given.name))
+    opened = service.studies.open(given.name)
+    opened.check_materials()
+    return _dashboard(service, opened)
 
 
 @router.get("/studies/{name}", responses=problems(404))
@@ -67,6 +74,19 @@ def set_state(service: ServiceDep, token: Owner, name: StudyName, given: StateIn
     opened = service.studies.open(name)
     set_closed(service.database, opened.id, given.state == "closed")
     opened.study.pause(given.state != "open")
+    return _dashboard(service, opened)
+
+
+@router.put("/studies/{name}/settings", responses=problems(403, 404))
+def change(service: ServiceDep, token: Owner, name: StudyName, given: SettingsIn) -> Dashboard:
+    """Change the vote budget, delta or the number of judges that a proof needs. See the fields for what each change
+    means for the proof."""
+    changes = given.model_dump(exclude_unset=True)
+    for setting in ("delta", "min_judges"):
+        if changes.get(setting, 1) is None:
+            raise BadProblem(f"{setting} is null; give a number, or leave it out")
+    opened = service.studies.open(name)
+    opened.study.change(**changes)
     return _dashboard(service, opened)
 
 

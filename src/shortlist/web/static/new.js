@@ -15,8 +15,15 @@ function count() {
   const all = [...written(), ...loaded]
   $('#count').textContent = `${all.length} ${all.length === 1 ? 'item' : 'items'}`
   $('label[for="ballot_size"]').hidden = form.elements.judges_claim.value !== 'public'
+  for (const choice of form.elements.alone) choice.disabled = isTolerant()
+  $('label[for="min_judges"]').hidden = minJudges() === 1
+  $('#tolerant-help').hidden = !isTolerant()
+  $('#cases-claim').hidden = !lines(form.elements.cases.value).length
   $('#picture-list').replaceChildren(...loaded.map((item) => make('li', {}, item.name)))
 }
+
+const isTolerant = () => Number(form.elements.tolerance.value) > 0
+const minJudges = () => (form.elements.alone.value || isTolerant() ? 1 : Number(form.elements.min_judges.value))
 
 async function addPictures(files) {
   for (const file of files) {
@@ -41,7 +48,9 @@ async function create() {
     name: value('name'), items: [...written(), ...loaded], k: Number(value('k')), delta: Number(value('delta')),
     tolerance: Number(value('tolerance') || 0), max_votes: value('max_votes') ? Number(value('max_votes')) : null,
     ties: form.elements.ties.checked, blind: form.elements.blind.checked, instructions: value('instructions'),
-    cases: lines(value('cases')), judges_claim: form.elements.judges_claim.value, ballot_size: Number(value('ballot_size')), seed: crypto.getRandomValues(new Uint32Array(1))[0] >>> 1,
+    cases: lines(value('cases')), cases_claim: $('#cases-claim').hidden ? 'these' : form.elements.cases_claim.value,
+    judges_claim: form.elements.judges_claim.value, ballot_size: Number(value('ballot_size')), min_judges: minJudges(),
+    seed: crypto.getRandomValues(new Uint32Array(1))[0] >>> 1,
   }
   const made = await call('POST', '/api/studies', body)
   location.assign(`/studies/${encodeURIComponent(made.name)}`)

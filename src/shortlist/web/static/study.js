@@ -3,6 +3,8 @@ import { $, attempt, call, make, path, say } from './api.js'
 import { allocation, bound, percent, ratings } from './plots.js'
 
 const EVERY = 2000
+const PRICE = 'Everything that was proved with the larger value is worked out again. After the first question a proof still states '
+  + 'the largest value that was ever set. It cannot be made larger again.'
 const study = $('#main').dataset.study
 let drawn = '' // what the plots were drawn from
 
@@ -29,6 +31,7 @@ function show(board) {
   $('#guarantee').textContent = verdict.guarantee ? sentence(verdict.guarantee) : ''
   $('#claims').hidden = !board.claims.length
   $('#claims').textContent = board.claims.join(' ')
+  $('#head').textContent = `Record: ${board.head.events} ${board.head.events === 1 ? 'event' : 'events'}, hash ${board.head.hash}.`
   $('#advice').hidden = !board.advice
   $('#advice').textContent = board.advice ? sentence(board.advice) : ''
   $('#k').textContent = board.settings.k
@@ -48,7 +51,7 @@ function left(board) {
 
 function plots(board) {
   const room = $('#ratings').clientWidth
-  const key = JSON.stringify([board.items, board.bound_history.length, board.verdict.votes, room])
+  const key = JSON.stringify([board.items, board.bound_history.length, board.verdict.votes, board.settings.delta, room])
   if (key === drawn) return
   drawn = key
   $('#ratings').replaceChildren(ratings(board.items, board.settings.k, room))
@@ -102,11 +105,22 @@ function settings(board) {
     set.tolerance ? `tolerance ${set.tolerance}` : 'no tolerance',
     set.max_votes ? `at most ${set.max_votes.toLocaleString()} votes` : 'no vote limit',
     set.ties ? 'ties allowed' : 'no ties', set.blind ? 'blind' : 'names shown',
-    set.cases.length ? `${set.cases.length} cases` : 'no cases',
+    set.cases.length ? `${set.cases.length} cases` : 'no cases', ...(set.cases_claim === 'like these' ? ['each case is used once'] : []),
+    set.min_judges > 1 ? `a proof needs at least ${set.min_judges} judges` : 'one judge is enough for a proof',
     `sampling rule ${set.sampling}`, `stopping rule ${set.stopping}`,
   ].join(' · ')
   $('#cases').replaceChildren(...set.cases.slice(0, 20).map((text) => make('li', {}, text.slice(0, 80))))
   $('#csv').toggleAttribute('hidden', !board.verdict.votes)
+  limits(set)
+}
+
+// The form shows what is in force, until the owner types something else.
+function limits(set) {
+  for (const [id, value] of [['#limit-votes', set.max_votes ?? ''], ['#limit-delta', set.delta], ['#limit-judges', set.min_judges]]) {
+    const input = $(id)
+    if (input.value === (input.dataset.set ?? '')) input.value = String(value)
+    input.dataset.set = String(value)
+  }
 }
 
 // --- acting ---
@@ -183,6 +197,22 @@ $('#end-open-link').addEventListener('click', () => act(async () => {
   await call('DELETE', path('studies', study, 'open-link'))
   return call('GET', path('studies', study))
 }))
+$('#limits').addEventListener('submit', async (event) => {
+  event.preventDefault()
+  const votes = $('#limit-votes'), delta = $('#limit-delta'), judges = $('#limit-judges'), body = {}
+  if (votes.value !== votes.dataset.set) body.max_votes = votes.value ? Number(votes.value) : null
+  if (delta.value !== delta.dataset.set) body.delta = Number(delta.value)
+  if (judges.value !== judges.dataset.set) body.min_judges = Number(judges.value)
+  if (!Object.keys(body).length) return
+  if ('delta' in body && !await sure('Change the accepted chance of a wrong answer?', PRICE, 'Change')) return
+  attempt(async () => {
+    const board = await call('PUT', path('studies', study, 'settings'), body)
+    votes.value = votes.dataset.set = String(board.settings.max_votes ?? '')
+    delta.value = delta.dataset.set = String(board.settings.delta)
+    judges.value = judges.dataset.set = String(board.settings.min_judges)
+    show(board)
+  }, $('#limits-problem'))
+})
 $('#print').addEventListener('click', () => print())
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.')

@@ -1,0 +1,348 @@
+"""Check a proof that shortlist wrote: python verify.py proof.jsonl
+
+Plain Python that needs nothing else. It works the verdict out again from docs/guarantee.md, with the names used there.
+A proof has the settings, then a record per line with the hash of the one before, then the verdict with all its steps.
+"""
+
+import hashlib
+import json
+import math
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+CASH, BETS, OWN, GRID = 0.1, 0.5, 0.25, 0.25  # what is never bet; shares of the stake once votes are imported
+FORMAT = {"format": "shortlist proof 1", "cash": CASH, "shares": [BETS, OWN, GRID], "grid": [0.01, 8.0, 32]}
+ETAS = [0.01 * 800 ** (place / 31) for place in range(32)]  # the bets of the grid, in log-odds
+ROUNDING = 1e-9  # relative, in levels and sums of weights
+BEFORE = {"shown": "pending", "told": "pending", "settled": "answered", "reopened": "answered", "late": "skipped lost",
+          "skipped": "pending", "lost": "pending"}  # fmt: skip
+IGNORED = ("taken over", "paused", "materials", "text shown", "judge setup", "changed")
+UNSEEN = ("lease ran out", "judge voided", "judge left", "no longer needed")  # reasons to skip only what was not shown
+VOTE = ("question", "first", "second", "outcome", "bet", "weight", "judge")
+ROW = ("first", "second", "outcome", "bet", "weight", "judge", "unit", "share", "digest")
+LIMITS = (
+    "The writer of a file can write all of it anew, so compare the head with one that was published earlier. No file "
+    "can show that the answers are real and from different people, or that no other study was run."
+)
+compact = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Bad(Exception):
+    """What is wrong with a proof, and in which line."""
+
+
+def need(is_fine: object, wrong: str) -> None:
+    if not is_fine:
+        raise Bad(wrong)
+
+
+def sha(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def log_sum(logs: list[float]) -> float:
+    top = max(*logs, -1e9)
+    return top + math.log(sum(math.exp(log - top) for log in logs))
+
+
+def log_factor(eta: float, null: float, y: float) -> float:
+    """Log of the factor of a bet on eta against null: 1 + lambda(2y - 1) where null is 0."""
+    p, not_p, q, not_q = (1 / (1 + math.exp(-odds)) for odds in (eta, -eta, null, -null))
+    return math.log(y * p / q + (1 - y) * not_p / not_q)
+
+
+def wealth(log_e: float) -> float:
+    return log_sum([math.log(CASH), math.log(1 - CASH) + log_e])
+
+
+class Study:
+    """Questions and accounts after the records so far. What is pending or not settled is in the accounts as lost."""
+
+    def __init__(self, spec: Any, min_judges: int) -> None:
+        self.n, self.k, self.tolerance, self.min_judges = len(spec["items"]), spec["k"], spec["tolerance"], min_judges
+        self.public, self.once = spec["judges_claim"] == "public", spec["cases_claim"] == "like these"
+        self.turn, self.null = (
+            -1 if 2 * self.k > self.n else 1,
+            -math.log((0.5 + self.tolerance) / (0.5 - self.tolerance)),
+        )
+        self.questions, self.unsettled = list[Any](), dict[int, Any]()  # judges of answers that are not settled
+        self.targets: Any = defaultdict(set)  # what the ballot of a judge bets against
+        self.sums: Any = defaultdict(lambda: defaultdict(float))  # log E by kind and target, then by where it is from
+        self.grid: Any = defaultdict(lambda: [0.0] * len(ETAS))  # log wealth of each bet by kind, source and target
+        self.votes, self.seen, self.spent = Counter[Any](), set[Any](), set[Any]()
+        self.lost_before: list[float] = []  # by accounts against each item, until the first import
+        self.record, self.share, self.sorted_at, self.withdrawn_at = -1, 1.0, -1, dict[int, int]()
+
+    def fold(self, kind: str, body: Any) -> None:
+        """Check one more record against the rules, and count it."""
+        self.record += 1
+        need(kind in (*BEFORE, *IGNORED, "asked", "withdrawn", "imported"), f"{kind!r} is no kind of record")
+        if kind in BEFORE:
+            self.go_on(kind, body, self.questions[body["question"]])
+        elif kind not in IGNORED:
+            getattr(self, kind)(body)
+
+    def sides(self, vote: Any, y: float | None) -> list[tuple[int, int, float, float]]:
+        """Source, target, bet and outcome of both accounts. y = None: both lose. If k > n/2, bet and y are turned."""
+        won, other = [0.0, 0.0] if y is None else [y, 1 - y][:: self.turn]
+        bet = self.turn * vote.bet
+        return [(vote.first, vote.second, bet, won), (vote.second, vote.first, -bet, other)]
+
+    def factors(self, vote: Any, y: float | None) -> list[tuple[str, int, int, float]]:
+        """Kind, target, source and gain of the accounts that bet on a vote. With weight 0 there are none."""
+        found = []
+        for x, v, eta, won in self.sides(vote, y) if vote.weight else ():
+            found += [("bets", v, x, vote.weight * log_factor(eta, 0.0, won))] if eta > 0 else []
+            gain = vote.weight * log_factor(max(eta, self.null), self.null, won)
+            found += [("tolerant", v, x, gain)] if self.tolerance else []
+        return found
+
+    def count(self, vote: Any, y: float | None, sign: int, is_imported: bool = False, least: float = -math.inf) -> None:
+        for kind, v, x, gain in self.factors(vote, y):
+            self.sums[kind, v][x, vote.judge, is_imported] += sign * max(gain, least)
+
+    def check_vote(self, vote: Any, *shares: Any) -> None:
+        ends = vote.first, vote.second
+        is_pair = set(map(type, ends)) == {int} and 0 <= min(ends) < max(ends) < self.n
+        need(is_pair and abs(vote.bet) < 30, "this is no pair of items, or its bet is not in range")
+        need(all(0 <= part <= 1 for part in shares), "an outcome or a weight is not between 0 and 1")
+        vote.pair = frozenset(ends)
+
+    def asked(self, body: Any) -> None:
+        made = SimpleNamespace(
+            **{"weight": 1.0, **body}, outcome=None, state="pending", reopened=False, record=self.record
+        )
+        self.check_vote(made, made.weight)
+        need(made.question == len(self.questions), "the number of this question is not the next one")
+        is_spent = (made.judge, made.pair) in self.spent
+        need(not (made.weight and is_spent), "this judge undid a vote on this pair and must not bet on it again")
+        need(self.public == (made.place is not None), "only a study about the public has ballots, and nothing else")
+        if self.public:
+            last = self.questions[-1] if made.place else made
+            is_next = (last.judge, last.place + 1, last.record + 1) == (made.judge, made.place, made.record)
+            need(made.judge is not None and (is_next or not made.place), "a ballot grew after it was opened")
+            need(is_next or ("ballot", made.judge) not in self.seen, "this judge has a second ballot")
+            against = {v for _, v, _, _ in self.factors(made, None)}
+            need(not against & self.targets[made.judge], "a ballot bets against an item twice")
+            self.targets[made.judge] |= against
+        if self.once or made.drawing in ("once", "recorded"):
+            need(made.case is not None and ("case", made.case) not in self.seen, "this case was used before")
+        self.seen |= {("case", made.case), ("ballot", made.judge)}
+        self.questions.append(made)
+        self.count(made, None, 1)
+
+    def go_on(self, kind: str, body: Any, made: Any) -> None:
+        """What happens to a question after it was asked."""
+        is_next = made.question == body["question"] and made.state in BEFORE[kind]
+        need(is_next, f"question {made.question} is {made.state}, so it cannot be {kind}")
+        if kind == "told":
+            self.check_vote(made, body["outcome"])
+            is_spent = made.weight and (made.judge, made.pair) in self.spent
+            need(not is_spent, "this judge undid a vote on this pair, so this question is lost")
+            need(made.judge not in self.unsettled.values(), "an earlier answer of this judge is not settled")
+            made.state, made.outcome, self.unsettled[made.question] = "answered", body["outcome"], made.judge
+        elif kind in ("skipped", "lost"):
+            is_bound = made.reopened or made.place is not None or (made.shown and body["reason"] in UNSEEN)
+            need(kind == "lost" or not is_bound, "this question can only be answered or lost")
+            self.count(made, None, -1 if kind == "skipped" else 0)
+            made.state = kind
+        made.shown, made.reopened = made.shown or kind == "shown", made.reopened or kind == "reopened"
+        if kind in ("settled", "reopened") or (kind == "told" and body["settles"] is None):
+            made.state = "pending" if kind == "reopened" else "counted"
+            del self.unsettled[made.question]
+        if made.state == "counted":
+            self.count(made, None, -1)
+            self.count(made, made.outcome, 1)
+            self.votes[tuple(getattr(made, part) for part in VOTE)] += 1
+
+    def withdrawn(self, body: Any) -> None:
+        """What these votes won goes, what they lost stays. After an undo the judge bets nothing more on the pair."""
+        for key in map(tuple, body["votes"]):
+            vote = SimpleNamespace(**dict(zip(VOTE, key, strict=True)))
+            is_counted = self.votes[key] > 0 and body["judge"] in (None, vote.judge)
+            need(is_counted, "a vote is withdrawn that does not count, or not of this judge")
+            self.votes[key] -= 1
+            self.count(vote, vote.outcome, -1, vote.question is None, 0.0)
+            for place in [place for place in self.grid if {*place[1:]} == {*key[1:3]} and vote.question is None]:
+                self.grid[place] = [min(part, 0.0) for part in self.grid[place]]
+            self.withdrawn_at |= dict.fromkeys(key[1:3], self.record)
+            self.spent |= {(vote.judge, frozenset(key[1:3]))} if body["judge"] is None else set()
+
+    def imported(self, body: Any) -> None:
+        """The rows of a unit weigh at most as one vote. What was seen before weighs nothing."""
+        rows = [SimpleNamespace(**dict(zip(ROW, row, strict=True))) for row in zip(*map(body.get, ROW), strict=True)]
+        need(not rows or not (self.public or self.once), "this study takes no imports")
+        if rows and not self.lost_before:
+            lost = [[self.accounts(kind, v)[1] for v in range(self.n)] for kind in ("bets", "tolerant")]
+            mean = math.log(2 * self.n) - log_sum([-one for one in lost[0] + lost[1]])
+            self.lost_before = [mean] * self.n if self.tolerance else lost[0]
+        is_sorted, weights, new = body["is_sorted"] and bool(rows), Counter[Any](), set[Any]()
+        self.share = min(self.share, OWN if is_sorted else BETS if rows else 1.0)
+        self.sorted_at = self.record if is_sorted else self.sorted_at
+        for place, row in enumerate(rows):
+            self.check_vote(row, row.outcome, row.weight, row.share)
+            unit = ("row", self.record, place) if row.unit is None else ("case", row.unit)
+            is_old = {unit, row.digest} & self.seen or (row.judge, row.pair) in self.spent
+            need(not is_old or row.weight == row.share == 0, "a row weighs that was seen before, or may not bet")
+            new |= {unit, row.digest}
+            weights.update(
+                {(unit, row.pair): row.share} | {(unit, v): row.weight for _, v, _, _ in self.factors(row, None)}
+            )
+            self.votes[None, row.first, row.second, row.outcome, row.bet, row.weight, row.judge] += 1
+            self.count(row, row.outcome, 1, True)
+            for kind, null in (("grid", 0.0), ("tolerant grid", self.null)):
+                for x, v, _, won in self.sides(row, row.outcome):
+                    ruin = -math.inf if is_sorted and not row.share else 0.0
+                    gains = [ruin + row.share * log_factor(null + eta, null, won) for eta in ETAS]
+                    self.grid[kind, x, v] = list(map(sum, zip(self.grid[kind, x, v], gains, strict=True)))
+        need(max(weights.values(), default=0) <= 1 + ROUNDING, "the rows of a unit weigh more than one vote")
+        self.seen |= new
+
+    def accounts(self, kind: str, v: int) -> tuple[dict[int, Counter[Any]], float]:
+        """Log E of every source against v, by judge; and L_v."""
+        found: dict[int, Any] = defaultdict(lambda: defaultdict(float))
+        for (x, judge, is_imported), gain in self.sums[kind, v].items():
+            found[x][judge] += 0.0 if is_imported and self.share == OWN else gain
+        return found, sum(max(-wealth(sum(parts.values())), 0.0) for parts in found.values())
+
+    def surplus(self, kind: str, by: list[int], v: int, delta: float) -> float:
+        """By how much the evidence of the items `by` against v is above its level, as a share of the level."""
+        if kind in ("grid", "tolerant grid"):
+            need(self.min_judges == 1 and len(by) == 1 and self.lost_before, "the grid does not count here")
+            pairs = self.n * (self.n - 1) if self.tolerance else self.k * (self.n - self.k)
+            level = math.log(pairs / (delta * GRID)) + self.lost_before[v]
+            return (log_sum(self.grid[kind, by[0], v]) - math.log(len(ETAS))) / level - 1
+        (accounts, lost), given = self.accounts(kind, v), Counter[Any]()
+        level = math.log((2 * self.n if self.tolerance else min(self.k, self.n - self.k)) / (delta * self.share))
+        for x in by:
+            given.update({judge: max(gain, 0.0) for judge, gain in accounts[x].items()})
+        cap = (level + lost) / (self.min_judges - 0.5) if self.min_judges > 1 else math.inf
+        scale = {judge: min(1.0, cap / gain) for judge, gain in given.items() if gain}
+        capped = [[g * scale[judge] if g > 0 else g for judge, g in accounts[x].items()] for x in by]
+        return (sum(max(wealth(sum(parts)), 0.0) for parts in capped) - lost) / level - 1
+
+
+def read_steps(chains: Any, n: int, delta: float) -> tuple[list[Any], dict[int, set[int]]]:
+    """All steps, and what each item absorbs by them. The tolerant steps of a chain all start from one set."""
+    steps, absorbed = [], dict[int, set[int]]()
+    for u, chain in chains:
+        reached, base = [u], list[int]()
+        for v, record, kind, by, smaller in chain:
+            base = base or (list(reached) if kind.startswith("tolerant") else [])
+            may = base if kind.startswith("tolerant") else reached
+            used = list(may if by is None else by)
+            need(set(used) <= set(may) and len(set(used)) == len(used), "a step rests on items that are not absorbed")
+            need(v in range(n) and v not in reached and (smaller or delta) <= delta, "a step is not one of a proof")
+            steps.append((record, kind, used, v, smaller or delta))
+            reached.append(v)
+        need(u in range(n) and u not in absorbed, "an item has two chains, or is none")
+        absorbed[u] = {*reached[1:]}
+    return steps, absorbed
+
+
+def read_settings(spec: Any, records: list[Any]) -> tuple[int, float, float]:
+    """The last min_judges and delta, and the largest delta since the first question."""
+    need(spec["stopping"]["name"] == "edges" and spec["family"] == "bradley-terry", "such studies have no proof")
+    judges, deltas, is_begun = spec.get("min_judges", 1), [spec["delta"]], False
+    for record in records:
+        is_begun = (
+            is_begun or record["kind"] == "asked" or bool(record["kind"] == "imported" and record["body"]["first"])
+        )
+        new = record["body"]["settings"] if record["kind"] == "changed" else {}
+        judges, deltas = new.get("min_judges", judges), [*(deltas if is_begun else ()), new.get("delta", deltas[-1])]
+    need(judges >= 1 and min(deltas) > 0 and max(deltas) < 1, "delta or min_judges is out of range")
+    return judges, deltas[-1], max(deltas)
+
+
+def conclude(items: list[str], k: int, tolerance: float, verdict: Any, absorbed: dict[int, set[int]]) -> None:
+    """Compare what is said with what follows from who absorbs whom. If k > n/2, these are the worst items."""
+    everyone, small = set(range(len(items))), min(k, len(items) - k)
+    best = {items[u] for u, others in absorbed.items() if len(others) >= len(items) - small and not tolerance}
+    often = Counter(v for others in absorbed.values() for v in others)
+    sides = [best, {items[v] for v in everyone if often[v] >= small and not tolerance}]
+    sure_in, sure_out = reversed(sides) if k > small else sides
+    need({*verdict["certainly_in"]} <= sure_in and {*verdict["certainly_out"]} <= sure_out, "an item is not proved")
+    if verdict["top"] is not None:
+        top = {items.index(item) for item in verdict["top"]}
+        ahead = everyone - top if k > small else top
+        is_proved = len(top) == k and all(everyone - ahead <= absorbed.get(u, set()) for u in ahead)
+        need(is_proved, "the steps do not prove this top")
+
+
+def check(text: str) -> dict[str, Any]:
+    """What the proof proves. Raises Bad."""
+    lines, at, parsed = text.removesuffix("\n").split("\n"), 1, list[Any]()
+    try:
+        for at, line in enumerate(lines, 1):  # noqa: B007 - it is in the message
+            parsed.append(json.loads(line))
+            need(compact(parsed[-1]) == line, "this line is not written as shortlist writes it")
+        at, start, records, end = 1, parsed[0], parsed[1:-1], parsed[-1]
+        need(start == {**FORMAT, "spec": start["spec"]}, "this is not a proof of shortlist, or of another version")
+        spec, last = json.loads(start["spec"]), sha(start["spec"])
+        for at, record in enumerate(records, 2):
+            need((record["number"], record["previous"]) == (at - 2, last), "a record is missing, or not in its place")
+            last = sha(last, str(at - 2), repr(record["at"]), record["kind"], compact(record["body"]))
+            need(record["hash"] == last and len(record) == 6, "this record does not have the hash that it says")
+        at, verdict = len(lines), end["verdict"]
+        need(end == {"verdict": verdict, "hash": sha(lines[0], last, compact(verdict))}, "the hash is wrong")
+        judges, delta, error = read_settings(spec, records)
+        need(verdict["delta"] == delta and verdict["error"] >= error, "delta is not that of the records")
+        steps, absorbed = read_steps(verdict["chains"], len(spec["items"]), delta)
+        done, study = verdict["record"], Study(spec, judges)
+        need(done in range(-1, len(records)) and all(0 <= step[0] <= done for step in steps), "a record is not there")
+        for at, record in enumerate(records, 2):  # noqa: B007
+            study.fold(record["kind"], record["body"])
+            for _, kind, by, v, level in (step for step in steps if step[0] == study.record):
+                need(
+                    study.surplus(kind, by, v, level) >= -ROUNDING, f"this does not prove the step to item {v} ({kind})"
+                )
+            for then, _, _, v, _ in steps if study.record == done else ():
+                is_kept = then >= max(study.withdrawn_at.get(v, -1), study.sorted_at)
+                need(is_kept, f"what the step to item {v} at record {then} rests on was withdrawn")
+        at = len(lines)
+        conclude(spec["items"], spec["k"], spec["tolerance"], verdict, absorbed)
+    except (Bad, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as reason:
+        raise Bad(f"line {at}: {reason if isinstance(reason, Bad) else f'cannot be read ({reason!r})'}") from None
+    return {"spec": spec, "verdict": verdict, "min_judges": judges, "records": len(records), "hash": last,
+            "counts": Counter(made.state for made in study.questions)}  # fmt: skip
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """What is proved, in plain words, and what no file can show."""
+    spec, verdict, counts, k = found["spec"], found["verdict"], found["counts"], found["spec"]["k"]
+    said = [f"No record is missing or changed: {found['records']:,} records, head {found['hash']}."]
+    said += [f"Questions: {', '.join(f'{count:,} {state}' for state, count in counts.items())}."] if counts else []
+    if verdict["top"] is not None:
+        said.append(f"Proved: the top {k} of {len(spec['items'])} items is {', '.join(verdict['top'])}.")
+    for side, words in (("certainly_in", "in"), ("certainly_out", "not in")):
+        if verdict["top"] is None and verdict[side]:
+            said.append(
+                f"Proved: {', '.join(verdict[side])} {'is' if len(verdict[side]) == 1 else 'are'} {words} the top {k}."
+            )
+    if len(said) < 2 or not said[-1].startswith("Proved"):
+        return [*said, "Nothing is proved yet.", LIMITS]
+    beats = f"beats one of them by more than {spec['tolerance']:g}" if spec["tolerance"] else "beats one of them"
+    whom = "on average over the judges' public" if spec["judges_claim"] == "public" else "for any judge who answered"
+    several = f" Every step rests on at least {found['min_judges']} judges." if found["min_judges"] > 1 else ""
+    wrong = f"This is wrong with probability at most {verdict['error']:g}"
+    said.append(f"{wrong}, if there is a top {k} so that no other item {beats} {whom}.{several}")
+    return [*said, LIMITS]
+
+
+def main() -> int:
+    """Check the file that is named, and print what it proves."""
+    try:
+        print("\n".join(sentences(check(Path(sys.argv[1]).read_text(encoding="utf-8")))))
+    except (Bad, OSError, UnicodeDecodeError, IndexError) as reason:
+        print(
+            f"This proves nothing. {reason}" if sys.argv[1:] else "usage: python verify.py proof.jsonl", file=sys.stderr
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
