@@ -485,6 +485,8 @@ class Ledger:
 
     def _mark(self, slots: Ints, block: Block, pending: Block | None) -> "Ledger":
         """With a mark on accounts of the block's pairs that are now enough by themselves, whatever is pending."""
+        if self.marker is not None:
+            return self.marker.mark(self, pending)
         enough, rows = self.enough, self.table[slots, AHEAD : PROVED_BEHIND + 1]
         if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
             return self

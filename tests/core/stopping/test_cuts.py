@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist import certify, create_study
-from shortlist.core import loop
+from shortlist.core import loop, revisions
 from shortlist.core.betting import AHEAD, BEHIND, CASH, PROVED_AHEAD, Ledger, empty_ledger
 from shortlist.core.families import Gaussian
 from shortlist.core.pairs import all_pairs, n_pairs, node_sums, top_k
@@ -219,6 +219,22 @@ def test_a_mark_means_that_all_sets_it_crosses_are_rejected_and_stays():
             assert min(against(matrix, inside) for inside in crossed) >= ledger.enough
         known = marks
     assert known
+
+
+def test_marks_after_a_change_of_delta_are_made_at_the_new_level():
+    found = 0
+    for seed in range(12):
+        state, _ = played(seed, 4, 2, 40)
+        if state.verdict.done:
+            continue
+        ledger = revisions.change(state, replace(state.problem, delta=DELTA / 2)).evidence.kept_ledger
+        assert ledger.enough == pytest.approx(math.log(2 / DELTA))
+        matrix = wealth_of(ledger)
+        for source, target in zip(ledger.proved.source.tolist(), ledger.proved.target.tolist(), strict=True):
+            crossed = [inside for inside in sets_of_any_size(4) if inside[target] and not inside[source]]
+            assert min(against(matrix, inside) for inside in crossed) >= ledger.enough
+            found += 1
+    assert found
 
 
 def test_all_marks_go_with_any_withdrawn_vote():
