@@ -223,8 +223,8 @@ def test_a_mark_means_that_all_sets_it_crosses_are_rejected_and_stays():
 
 def test_marks_after_a_change_of_delta_are_made_at_the_new_level():
     found = 0
-    for seed in range(12):
-        state, _ = played(seed, 4, 2, 40)
+    for seed in range(20):
+        state, _ = played(seed, 4, 2, 120)
         if state.verdict.done:
             continue
         ledger = revisions.change(state, replace(state.problem, delta=DELTA / 2)).evidence.kept_ledger
