@@ -346,6 +346,28 @@ def test_a_claim_about_cases_is_offered_where_there_are_cases(server, owner, ope
     assert owner.look(name)["settings"]["cases_claim"] == "like these"
 
 
+def test_the_owner_says_how_many_judges_a_proof_needs(server, owner, open_page, name):
+    page = sign_in(open_page(), server)
+    for part, choose, number in (("a", lambda: None, 2), ("b", lambda: page.fill("#min_judges", "3"), 3),
+                                 ("c", lambda: page.check("input[value=alone]"), 1),
+                                 ("d", lambda: page.fill("#tolerance", "0.1"), 1)):  # fmt: skip
+        page.goto(f"{server.base}/new")
+        page.fill("#name", f"{name} {part}")
+        page.fill("#items", "a\nb\nc")
+        page.fill("#k", "1")
+        choose()
+        assert page.is_visible("#min_judges") == (number > 1)
+        page.click("text=Create study")
+        page.wait_for_url(f"{server.base}/studies/*")
+        assert owner.look(f"{name} {part}")["settings"]["min_judges"] == number
+    page.goto(f"{server.base}/studies/{name} a")
+    until(page, "document.querySelector('#limit-judges').value === '2'")
+    page.fill("#limit-judges", "1")
+    page.click("#limits button")
+    until(page, "document.querySelector('#settings').textContent.includes('one judge is enough for a proof')")
+    assert owner.look(f"{name} a")["settings"]["min_judges"] == 1
+
+
 def test_nothing_that_people_write_is_run(server, owner, open_page, name):
     attack = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script>"
     items = [{"name": f"{attack} {i}", "text": f"{attack} [x](javascript:window.ran=1)", "format": f}

@@ -23,12 +23,12 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Entry("demo:demo", FIND, "Find the best 3 of 12 prompts with simulated judges, and write a report."),
+    "demo": Entry("report:demo", FIND, "Find the best 3 of 12 prompts with simulated judges, and write a report."),
     "run": Entry("run:run", FIND, "Find the best k items with a program, a language model or recorded votes as judge."),
     "judge": Entry("run:judge", FIND, "Judge pairs in the terminal."),
     "serve": Entry("serve:serve", FIND, "Start the web service, where people judge pairs in their browsers."),
     "create": Entry("studies:create", STUDY, "Create a study."),
-    "set": Entry("studies:set_limits", STUDY, "Change the vote budget, delta or judges of a study."),
+    "set": Entry("studies:set_limits", STUDY, "Change the vote budget, delta or the number of judges of a study."),
     "status": Entry("studies:status", STUDY, "Show the current result of a study."),
     "ask": Entry("studies:ask", STUDY, "Get the next questions to put to a judge."),
     "tell": Entry("studies:tell", STUDY, "Answer a question."),

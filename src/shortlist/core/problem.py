@@ -14,6 +14,8 @@ from shortlist.core.families import BradleyTerry, Family
 from shortlist.core.pairs import components, pair_ends
 from shortlist.errors import BadProblem
 
+LEAST_DELTA = 1e-200  # so that shares of it are numbers greater than 0
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -37,8 +39,11 @@ class Problem:
             raise BadProblem(f"{self.n} items cannot be compared; give at least two")
         if whole("k", self.k, 0) not in range(1, self.n):
             raise BadProblem(f"k is {self.k}; with {self.n} items it must be from 1 to {self.n - 1}")
-        if not 0 < real("delta", self.delta) < 1:
-            raise BadProblem(f"delta is {self.delta}; the allowed error must be greater than 0 and less than 1")
+        if not LEAST_DELTA <= real("delta", self.delta) < 1:
+            raise BadProblem(
+                f"delta is {self.delta}; the allowed error must be greater than 0 (at least {LEAST_DELTA:g}) and less "
+                "than 1"
+            )
         if not 0 < real("bound", self.bound) <= self.family.max_bound:
             raise BadProblem(f"bound is {self.bound}; the largest utility must lie in (0, {self.family.max_bound:g}]")
         if not (0 <= real("tolerance", self.tolerance) < self.family.max_tolerance and self.margin < 2 * self.bound):
