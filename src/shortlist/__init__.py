@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist.core.sampling.sharpen import Sharpen as Sharpen
     from shortlist.core.sampling.track_and_stop import TrackAndStop as TrackAndStop
     from shortlist.core.sampling.uniform import Uniform as Uniform
+    from shortlist.core.stopping.cuts import Cuts as Cuts
     from shortlist.core.stopping.edges import Edges as Edges
     from shortlist.core.stopping.glr import Glr as Glr
     from shortlist.core.stopping.posterior import Posterior as Posterior
@@ -63,6 +64,7 @@ _HOMES = {
     "CallableJudge": "judges.base",
     "Case": "judges.base",
     "CommandJudge": "judges.command",
+    "Cuts": "core.stopping.cuts",
     "Edges": "core.stopping.edges",
     "EndpointJudge": "judges.endpoint",
     "Gaussian": "core.families",

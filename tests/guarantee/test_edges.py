@@ -30,6 +30,7 @@ from shortlist.core.stopping.edges import Edges, certify_votes
 from shortlist.core.tally import Block
 
 DELTA, VOTES = 0.1, 300
+EDGES = Edges()
 RUNS = int(os.environ.get("RUNS", "100"))
 EQUAL_GAUSSIAN = Gaussian(2.0)
 pytestmark = pytest.mark.slow
@@ -72,13 +73,13 @@ def answers(problem, rng, first, second, counts, mean, ties):
     )
 
 
-def play(seed, problem, truth, world, sampling=None, ties=0.0, votes=VOTES):
+def play(seed, problem, truth, world, sampling=None, ties=0.0, votes=VOTES, stopping=EDGES, crosses=crosses):
     """One run in blocks of growing size: was it fooled, was it crossed, was it certified?
 
     `world` gives the matrix of means at a vote number; it may look at the ledger.
     """
     rng = np.random.default_rng((2026, seed))
-    state = loop.start(problem, sampling or Bridge(), Edges(), seed)
+    state = loop.start(problem, sampling or Bridge(), stopping, seed)
     fooled = crossed = False
     while not (state.verdict.done or fooled) and state.tally.votes < votes:
         asked = round(state.tally.votes)
@@ -115,15 +116,19 @@ def drifting(vote, ledger):
 
 
 SCENARIOS = {
-    "equal": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, even(5)),
-    "equal, asked at random": lambda seed: play(seed, Problem(4, 1, DELTA), {0}, even(4), Uniform()),
-    "equal, sharpened": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, even(5), Sharpen()),
-    "drifting judges, two phases": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, drifting, LearnThenProve()),
-    "tie at the cutoff": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, from_theta(1.5, 0.0, 0.0, -1.0, -1.5)),
-    "drifting judges": lambda seed: play(seed, Problem(5, 2, DELTA), {0, 1}, drifting),
-    "40 % ties": lambda seed: play(seed, Problem(4, 1, DELTA), {0}, even(4), ties=0.4),
-    "k > n/2": lambda seed: play(seed, Problem(4, 3, DELTA), {0, 1, 2}, even(4)),
-    "gaussian": lambda seed: play(seed, Problem(4, 1, DELTA, EQUAL_GAUSSIAN), {0}, even(4, 0.0)),
+    "equal": lambda seed, **how: play(seed, Problem(5, 2, DELTA), {0, 1}, even(5), **how),
+    "equal, asked at random": lambda seed, **how: play(seed, Problem(4, 1, DELTA), {0}, even(4), Uniform(), **how),
+    "equal, sharpened": lambda seed, **how: play(seed, Problem(5, 2, DELTA), {0, 1}, even(5), Sharpen(), **how),
+    "drifting judges, two phases": lambda seed, **how: play(
+        seed, Problem(5, 2, DELTA), {0, 1}, drifting, LearnThenProve(), **how
+    ),
+    "tie at the cutoff": lambda seed, **how: play(
+        seed, Problem(5, 2, DELTA), {0, 1}, from_theta(1.5, 0.0, 0.0, -1.0, -1.5), **how
+    ),
+    "drifting judges": lambda seed, **how: play(seed, Problem(5, 2, DELTA), {0, 1}, drifting, **how),
+    "40 % ties": lambda seed, **how: play(seed, Problem(4, 1, DELTA), {0}, even(4), ties=0.4, **how),
+    "k > n/2": lambda seed, **how: play(seed, Problem(4, 3, DELTA), {0, 1, 2}, even(4), **how),
+    "gaussian": lambda seed, **how: play(seed, Problem(4, 1, DELTA, EQUAL_GAUSSIAN), {0}, even(4, 0.0), **how),
 }
 
 
@@ -170,9 +175,8 @@ def test_an_opponent_who_asks_what_is_closest_to_a_false_proof(k):
     assert at_most_delta(crossed)
 
 
-def examined(ledger):
+def examined(ledger, stopping=EDGES):
     """All that the stopping rule says of a ledger."""
-    stopping = Edges()
     state = loop.start(ledger.problem, Uniform(), stopping)
     return stopping.examine(stopping.start(ledger.problem), ledger.problem, state.evidence._replace(ledger=ledger))
 
@@ -180,22 +184,23 @@ def examined(ledger):
 def told(study, keep) -> Ledger:
     """A ledger of the answers of a study that `keep` keeps, and of nothing else: no doubt, no trace of an undo."""
     kept = [answer for answer in study.rows if answer.outcome is not None and keep(answer)]
+    marker = study.stopping if hasattr(study.stopping, "mark") else None
     if not kept:
-        return empty_ledger(study.problem)
+        return empty_ledger(study.problem, marker)
     ends = [[study.items.index(getattr(answer, side)) for answer in kept] for side in ("first", "second")]
     outcomes, bets = np.array([(answer.outcome, answer.bet) for answer in kept]).T
-    return empty_ledger(study.problem).add(Block(*map(np.array, ends), outcomes, np.ones(len(kept)), bets))
+    return empty_ledger(study.problem, marker).add(Block(*map(np.array, ends), outcomes, np.ones(len(kept)), bets))
 
 
 def favours_outsider(rng):
     return bool(rng.integers(0, 2))
 
 
-def delayed(seed):
+def delayed(seed, stopping=EDGES):
     """Two equal items, 16 questions pending at once. Votes for "b" come back at once; of the votes for "a", half
     come two rounds later and half never. Fooled, looking at all moments; and fooled at the end without doubts?"""
     rng, truth = np.random.default_rng((4, seed)), {"a"}
-    study = create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping="edges", seed=seed)
+    study = create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping=stopping, seed=seed)
     late, fooled = [], False
     for _ in range(3):
         due, late = late, []
@@ -207,7 +212,7 @@ def delayed(seed):
             else:
                 late.append(question)
         fooled = fooled or contradicts(study.examine(), truth)
-        careless = contradicts(examined(told(study, lambda answer: True)), {0})
+        careless = contradicts(examined(told(study, lambda answer: True), stopping), {0})
         if careless:
             break
         for question in due[::2]:
@@ -222,11 +227,11 @@ def test_delays_that_depend_on_the_outcome():
     assert far_above_delta(careless)
 
 
-def meddled(seed, votes=20):
+def meddled(seed, votes=20, stopping=EDGES):
     """Two equal items. An owner who wants "b" takes back whatever speaks for "a", by undo or by voiding its judge.
     Fooled, looking at all moments; and fooled at the end if an undo had removed the vote wholly?"""
     rng, truth = np.random.default_rng((5, seed)), {"a"}
-    study = create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping="edges", seed=seed)
+    study = create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping=stopping, seed=seed)
     fooled = False
     for vote in range(votes):
         question = study.ask(judge=f"judge {vote}")
@@ -239,7 +244,7 @@ def meddled(seed, votes=20):
             fooled = fooled or contradicts(verdict, truth)
     fooled = fooled or contradicts(study.examine(), truth)
     return fooled, fooled or contradicts(
-        examined(told(study, lambda answer: answer.status not in ("undone", "voided"))), {0}
+        examined(told(study, lambda answer: answer.status not in ("undone", "voided")), stopping), {0}
     )
 
 
@@ -250,12 +255,12 @@ def test_an_owner_who_takes_back_what_opposes_a_false_answer():
     assert far_above_delta(careless)
 
 
-def silenced(seed, votes=20):
+def silenced(seed, votes=20, stopping=EDGES):
     """Two equal items and judges who never say "a": they say nothing, and the owner loses patience. Fooled; and fooled
     if the questions of a voided judge were skipped?"""
     rng, truth = np.random.default_rng((7, seed)), {"a"}
     voiding, skipping = (
-        create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping="edges", seed=seed) for _ in "12"
+        create_study(["a", "b"], 1, DELTA, sampling="uniform", stopping=stopping, seed=seed) for _ in "12"
     )
     for vote in range(votes):
         says_b = favours_outsider(rng)

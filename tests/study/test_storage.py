@@ -160,6 +160,7 @@ def test_a_stored_study_asks_what_one_in_memory_asks(storage):
         {"sampling": "learn-then-prove", "stopping": "posterior"},
         {"tolerance": 0.05},
         {"k": 3},
+        {"stopping": "cuts"},
     ],
     ids=str,
 )
@@ -178,6 +179,25 @@ def test_a_resumed_study_is_the_same_bit_for_bit(sqlite_url, options, every, mon
         assert resumed.refresh() == study.verdict
         assert as_bytes(resumed) == as_bytes(study)
     assert resumed.ask() == load_study("demo", sqlite_url).pending[0]
+
+
+def test_a_study_with_cuts_is_the_same_bit_for_bit_up_to_its_proof(sqlite_url, monkeypatch):
+    """Marks, and the set that keeps the answer from being proved, are part of the state."""
+    monkeypatch.setattr(sync, "SNAPSHOT", 7)
+    study, has_marks, has_set = new_study(sqlite_url, stopping="cuts"), False, False
+    while not study.verdict.done:
+        question = study.ask()
+        study.tell(question, answer(question))
+        ahead = study._state.ahead
+        has_marks |= len(ahead.evidence.kept_ledger.proved.source) > 0
+        has_set |= ahead.stopping_memory.standing is not None
+        if study.verdict.done or question.id % 20 == 0:
+            resumed = load_study("demo", sqlite_url)
+            assert as_bytes(resumed) == as_bytes(study)
+            assert resumed.verdict == study.verdict
+    assert has_marks
+    assert has_set
+    assert "cut theorem" in study.verdict.guarantee
 
 
 def test_a_snapshot_that_cannot_be_read_is_left_alone(sqlite_url, monkeypatch):

@@ -14,7 +14,7 @@ from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats, pair_ends
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.plan import make_plan
-from shortlist.core.stopping import STOPPING_RULES, posterior
+from shortlist.core.stopping import STOPPING_RULES, cuts, posterior
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.stopping.edges import certify_votes
 from shortlist.core.stopping.glr import Glr
@@ -75,8 +75,8 @@ def certify(
     tally = tally_votes(model, first, second, outcome, weight, n)
     problem = Problem(tally.n, k, delta, model, bound, tolerance)
     with one_thread():
-        if stopping == "edges":
-            return certify_edges(problem, first, second, outcome, weight, unit)[0]
+        if stopping in ("edges", "cuts"):
+            return certify_bets(problem, first, second, outcome, weight, unit, stopping)[0]
         if unit is not None and is_shared(unit):
             return _certify_units(stopping, lam, problem, first, second, outcome, weight, unit)
         evidence = Evidence(tally, estimate.fit(model, tally, bound))
@@ -120,30 +120,35 @@ def ask_next(
     size = tally_votes(model, first, second, outcome, weight, n).n
     problem = Problem(size, k, delta, model, tolerance=tolerance)
     with one_thread():
-        plan = make_plan(certify_edges(problem, first, second, outcome, weight, unit)[1], np.random.default_rng(0))
+        plan = make_plan(certify_bets(problem, first, second, outcome, weight, unit)[1], np.random.default_rng(0))
     ends = zip(*(end.tolist() for end in pair_ends(size, plan.pairs)), plan.costs.tolist(), strict=True)
     return sorted(ends, key=lambda row: -row[2])
 
 
-def certify_edges(
+def certify_bets(
     problem: Problem,
     first: ArrayLike,
     second: ArrayLike,
     outcome: ArrayLike,
     weight: ArrayLike | None,
     unit: Sequence[Hashable] | None = None,
+    stopping: str = "edges",
 ) -> tuple[Verdict[int], Ledger]:
-    """The verdict of `edges` on checked votes, with an estimate of how many more it needs, and its ledger."""
+    """The verdict of `edges` or `cuts` on checked votes, with an estimate of how many more it needs, and its ledger."""
     ends = np.asarray(first, np.int64), np.asarray(second, np.int64)
     y, w = np.asarray(outcome, np.float64), np.ones(len(ends[0])) if weight is None else np.asarray(weight, np.float64)
     counted = bool(np.any(w != 1))
     block, units = Block(*ends, y, w), None
     is_sorted = not counted and looks_sorted(problem.family, *ends, y)
     if unit is not None and is_shared(unit):
+        _refuse_units(stopping)
         block, units = _unit_by_unit(problem.n, block, counted, unit)
     if counted:
         block = block.divided(*problem.family.split(w, w * y))
-    verdict, ledger = certify_votes(problem, block, counted, units, is_sorted)
+    if stopping == "cuts":
+        verdict, ledger = cuts.certify_votes(problem, block, counted, is_sorted)
+    else:
+        verdict, ledger = certify_votes(problem, block, counted, units, is_sorted)
     if not verdict.done:
         left = float(make_plan(ledger, np.random.default_rng(0)).costs.sum()) / ledger.decisive
         rows_a_unit = 1.0 if units is None else len(y) / units.size
@@ -158,6 +163,14 @@ def _unit_by_unit(n: int, block: Block, counted: bool, unit: Sequence[Hashable])
     return block.ordered(order), units
 
 
+def _refuse_units(stopping: str) -> None:
+    if stopping not in ("edges", "glr"):
+        raise BadProblem(
+            f"stopping rule {stopping} takes every vote as independent; use edges or glr for votes that share a unit, "
+            "or say that every row is a unit of its own (--unit row)"
+        )
+
+
 def _certify_units(
     stopping: str,
     lam: float,
@@ -169,11 +182,7 @@ def _certify_units(
     unit: Sequence[Hashable],
 ) -> Verdict[int]:
     """The verdict of `glr` where all votes of a unit together have at most the weight of one vote."""
-    if stopping != "glr":
-        raise BadProblem(
-            f"stopping rule {stopping} takes every vote as independent; use edges or glr for votes that share a unit, "
-            "or say that every row is a unit of its own (--unit row)"
-        )
+    _refuse_units(stopping)
     rows = np.asarray(first, np.int64), np.asarray(second, np.int64), np.asarray(outcome, np.float64)
     w = np.ones(len(rows[0])) if weight is None else np.asarray(weight, np.float64)
     block, units = _unit_by_unit(problem.n, Block(*rows, w), bool(np.any(w != 1)), unit)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -38,6 +38,14 @@ class Accounts(NamedTuple):
     def losses(self, n: int) -> Floats:
         """What the losing accounts against each target lost together."""
         return node_sums(self.target, np.maximum(-self.wealth, 0.0), n)
+
+
+class Marker(Protocol):
+    """Which accounts need no more votes, where whole sets are rejected: the stopping rule `cuts`."""
+
+    def mark(self, ledger: "Ledger", pending: Block | None) -> "Ledger":
+        """The ledger with these accounts marked as proved, whatever is pending."""
+        ...
 
 
 class JudgeGains(NamedTuple):
@@ -104,6 +112,8 @@ class Ledger:
     accounts with the bets on imported votes, a quarter on accounts without them, which take over if imported votes look
     sorted, and a quarter on the grid.
 
+    With a `marker` the level is log(1/delta), and the marker marks accounts as proved at each new belief.
+
     `by_judge` divides the accounts of the table by judge. It is kept if proofs need at least m judges: in a step from a
     set R of items to v, each judge's gains in accounts of R against v then count up to a cap (docs/guarantee.md).
     """
@@ -118,6 +128,7 @@ class Ledger:
     share: float = 1.0
     imports: Imports | None = None
     by_judge: JudgeGains | None = None
+    marker: Marker | None = None
 
     @cached_property
     def flipped(self) -> bool:
@@ -143,8 +154,10 @@ class Ledger:
         return float(self.table[:, WEIGHT].sum()) / self.votes if self.votes else 1.0
 
     def level(self, delta: float) -> float:
-        """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance."""
-        return math.log((2 * self.problem.n if self.problem.tolerance else self.k) / (delta * self.share))
+        """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance. With a marker:
+        what the evidence against a set must reach, log(1/delta)."""
+        ways = 2 * self.problem.n if self.problem.tolerance else self.k if self.marker is None else 1
+        return math.log(ways / (delta * self.share))
 
     @property
     def has_caps(self) -> bool:
@@ -259,9 +272,18 @@ class Ledger:
     def add(self, block: Block, pending: Block | None = None) -> "Ledger":
         """After more votes, with the bets placed when they were asked; `pending` are questions not answered yet."""
         ledger, slots = self._with_rows(block, self._rows(block), float(block.counts.sum()))
-        if (ledger.table[slots, AHEAD : BEHIND + 1] >= self.enough).any():  # almost never
+        if self.marker is None and (ledger.table[slots, AHEAD : BEHIND + 1] >= self.enough).any():  # almost never
             ledger = ledger._mark(slots, block, pending)
-        return ledger.refresh() if ledger.votes >= (1 + REFRESH) * self.believed + 1 - REFRESH else ledger
+        if ledger.votes < (1 + REFRESH) * self.believed + 1 - REFRESH:
+            return ledger
+        return ledger.refresh() if self.marker is None else self.marker.mark(ledger.refresh(), pending)
+
+    def with_marks(self, source: Ints, target: Ints) -> "Ledger":
+        """With a mark on the accounts of these sources against these targets, which were asked."""
+        slots, _ = self._find(source, target)
+        table = self.table.copy()
+        table[slots, np.where(source < target, PROVED_AHEAD, PROVED_BEHIND)] = 1.0
+        return replace(self, table=table)
 
     def withdraw(self, block: Block) -> "Ledger":
         """After an undo: the support these votes gave is gone, their opposition stays; so no undo helps a proof."""
@@ -269,6 +291,8 @@ class Ledger:
         rows[:, AHEAD:] = np.maximum(rows[:, AHEAD:], 0.0)
         ledger, _ = self._with_rows(block, -rows, -block.votes)
         touched = np.concatenate([block.first, block.second])  # marks against these items may rest on these votes
+        if self.marker is not None:  # and with a marker any mark
+            touched = np.arange(self.problem.n)
         low, high = ledger.ends
         table = ledger.table.copy()
         table[np.isin(high, touched), PROVED_AHEAD] = 0.0
@@ -389,7 +413,7 @@ class Ledger:
         """As if this tolerance had just been set: nothing is bet on it yet."""
         table = np.pad(self.table[:, :PROVED_AHEAD], ((0, 0), (0, 4)))
         problem = replace(self.problem, tolerance=tolerance, min_judges=1)
-        return replace(self, problem=problem, table=table, imports=None, by_judge=None)
+        return replace(self, problem=problem, table=table, imports=None, by_judge=None, marker=None)
 
     def refresh(self) -> "Ledger":
         """With a belief from all votes so far."""
@@ -461,6 +485,8 @@ class Ledger:
 
     def _mark(self, slots: Ints, block: Block, pending: Block | None) -> "Ledger":
         """With a mark on accounts of the block's pairs that are now enough by themselves, whatever is pending."""
+        if self.marker is not None:
+            return self.marker.mark(self, pending)
         enough, rows = self.enough, self.table[slots, AHEAD : PROVED_BEHIND + 1]
         if not ((rows[..., :2] >= enough) > rows[..., 2:]).any():
             return self
@@ -506,9 +532,9 @@ def with_cash(bet: Floats) -> Floats:
     return np.logaddexp(LOG_CASH, LOG_STAKE + bet)
 
 
-def empty_ledger(problem: Problem) -> Ledger:
+def empty_ledger(problem: Problem, marker: Marker | None = None) -> Ledger:
     columns = 1 + (BEHIND_EPS if problem.tolerance else PROVED_BEHIND)
     belief = nothing_known(problem.family, problem.n)
     by_judge = NO_GAINS if problem.min_judges > 1 else None
-    table = np.zeros((0, columns))
-    return Ledger(problem, np.empty(0, np.int64), table, np.zeros(problem.n), belief, 0.0, 0.0, by_judge=by_judge)
+    none, table, inflow = np.empty(0, np.int64), np.zeros((0, columns)), np.zeros(problem.n)
+    return Ledger(problem, none, table, inflow, belief, 0.0, 0.0, by_judge=by_judge, marker=marker)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.core.betting import Ledger, empty_ledger
+from shortlist.core.betting import Ledger, Marker, empty_ledger
 from shortlist.core.estimate import fit
 from shortlist.core.pairs import Floats
 from shortlist.core.problem import Problem
@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
         return self._replace(mle=fit(problem.family, self.tally, problem.bound, self.mle))
 
 
-def no_evidence(problem: Problem, wants: frozenset[str]) -> Evidence:
+def no_evidence(problem: Problem, wants: frozenset[str], marker: Marker | None = None) -> Evidence:
     """Before the first vote; `wants` names which of `mle` and `ledger` are kept."""
     mle = np.zeros(problem.n) if "mle" in wants else None
-    return Evidence(empty_tally(problem.n), mle, empty_ledger(problem) if "ledger" in wants else None)
+    return Evidence(empty_tally(problem.n), mle, empty_ledger(problem, marker) if "ledger" in wants else None)

@@ -23,6 +23,7 @@ from shortlist.core.sampling.learn_then_prove import TwoPhases
 from shortlist.core.sampling.plan import Plan, make_plan
 from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.core.stopping.base import StoppingMemory, StoppingRule
+from shortlist.core.stopping.cuts import Cuts
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally, Vote, evolve
 from shortlist.errors import NeedsJudges, NothingToAsk
@@ -55,7 +56,7 @@ def start(problem: Problem, sampling: SamplingRule, stopping: StoppingRule, seed
     """The state before the first vote."""
     sampling = suited(sampling, stopping)
     wants = (sampling.wants | stopping.wants) or frozenset({"mle"})  # something must put the items in order
-    evidence = no_evidence(problem, wants)
+    evidence = no_evidence(problem, wants, stopping if isinstance(stopping, Cuts) else None)
     memory, verdict = stopping.check(stopping.start(problem), problem, evidence)
     return State(problem, sampling, stopping, seed, evidence, verdict, sampling.start(problem), memory, 0)
 

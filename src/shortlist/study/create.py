@@ -77,6 +77,7 @@ def create_study(
     problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs, min_judges)
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
     check_min_judges(min_judges, stops)
+    stops.start(problem)  # raises BadProblem for what it cannot prove, before anything is stored
     number, is_plain = whole("seed", seed, 0), asks.name == "bridge" and stops.name == "edges"
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)

@@ -333,6 +333,10 @@ class Study(StudyView):
                 "imported votes do not say that each case was used once; import them into a study whose "
                 "cases_claim is 'these'"
             )
+        if self.stopping.name == "cuts":
+            raise BadProblem(
+                "stopping rule cuts proves nothing from imported votes; import them into a study with stopping='edges'"
+            )
         with self._sync.transaction():
             for voided in self._state.voided.intersection(name for name in rows.judge if name is not None):
                 raise VoidJudge(voided)
@@ -427,7 +431,7 @@ class Study(StudyView):
 
     def _check_undo(self) -> None:
         if not self._state.any_order:
-            raise BadProblem("votes can be withdrawn only with stopping='edges' and wins, ties or grades")
+            raise BadProblem("votes can be withdrawn only with stopping='edges' or 'cuts' and wins, ties or grades")
 
     def _late(self, number: int, outcome: float) -> Event:
         """Store an answer that came after the lease expired; refuse a second answer."""

@@ -132,7 +132,7 @@ class StudyView:
         """The verdict with names, the claim about cases, and what its votes say against the assumptions."""
         state = self._state
         found = named(verdict, self.items, state.settled.theta_hat)
-        caveats = self._caveats() if with_caveats else ()
+        caveats = verdict.caveats + (self._caveats() if with_caveats else ())
         guarantee = with_claims(found.guarantee, self.judges_claim, state.judges, state.pools)
         return evolve(found, guarantee=guarantee, caveats=caveats)
 

@@ -14,7 +14,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from shortlist.core.betting import Ledger
 from shortlist.core.pairs import Floats, Ints, pair_ends, pair_numbers
-from shortlist.core.stopping.chains import capped_pull
+from shortlist.core.stopping.chains import capped_pull, starts
+from shortlist.core.stopping.cuts import missing
 
 HEAD = 12  # a bridgehead has at most so many items on each side
 JITTER = 1e-6  # puts items of which nothing is known in a fresh order each time
@@ -43,7 +44,8 @@ class _Prices:
     def __init__(self, ledger: Ledger, delta: float, allowed: Ints | None) -> None:
         self.ledger, self.problem, self.allowed = ledger, ledger.problem, allowed
         self.level, self.delta = ledger.level(delta), delta
-        self.losses = ledger.accounts().losses(self.problem.n)
+        self.is_joint = ledger.marker is not None
+        self.losses = np.zeros(self.problem.n) if self.is_joint else ledger.accounts().losses(self.problem.n)
         self.counted = ledger.capped(delta) if ledger.has_caps else ledger
         self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
 
@@ -82,6 +84,22 @@ class _Prices:
         missing = np.where(net >= self.level, 0.0, self.level + LEARNING - net)
         with np.errstate(divide="ignore"):
             return np.where(missing > 0, missing / np.where(missing > 0, rates, 1.0), 0.0)
+
+    def with_cuts(
+        self, source: Ints, target: Ints, costs: Floats, out: Ints | None = None
+    ) -> tuple[Ints, Ints, Floats]:
+        """Comparisons with their costs. With `cuts`, accounts may be enough by themselves and not for all sets that
+        they cross: then they cost what is missing there. `out` are more items that are out if a source is."""
+        full = np.flatnonzero((costs == 0) & np.isfinite(self.gains(source, target, across=False)))
+        if not (self.is_joint and len(full)):
+            return source, target, costs
+        columns = starts(self.problem.n, source[full])
+        if out is not None:
+            columns[out] = True
+        lacks, costs = missing(self.ledger, columns, target[full], self.level), costs.copy()
+        rates = self.rates(source[full], target[full], across=False)
+        costs[full] = np.where(lacks > 0, (lacks + LEARNING) / rates, 0.0)
+        return source, target, costs
 
 
 class Hint(NamedTuple):
@@ -140,9 +158,9 @@ def _plan(ledger: Ledger, rng: np.random.Generator, delta: float, allowed: Ints 
         return by_paths(prices, order, line)
     x, y = (int(size) + 1 for size in np.unravel_index(np.argmin(totals), totals.shape))
     ends = [
-        (np.repeat(upper[:x], y), np.tile(lower[:y], x), across[:x, :y].ravel()),
-        (above[x:], upper[to_head[x:, :x].argmin(axis=1)], cheapest[x:, x - 1]),
-        (lower[sources[y - 1, y:]], below[y:], from_head[y - 1, y:]),
+        prices.with_cuts(np.repeat(upper[:x], y), np.tile(lower[:y], x), across[:x, :y].ravel()),
+        prices.with_cuts(above[x:], upper[to_head[x:, :x].argmin(axis=1)], cheapest[x:, x - 1]),
+        prices.with_cuts(lower[sources[y - 1, y:]], below[y:], from_head[y - 1, y:], lower[:y]),
     ]
     first, second, costs = (np.concatenate(parts) for parts in zip(*ends, strict=True))
     needed = (costs > 0) & np.isfinite(costs)
@@ -184,6 +202,7 @@ def by_paths(prices: _Prices, order: Ints, line: tuple[int, int]) -> Plan:
     source, target = (order[end] for end in np.triu_indices(n, 1))
     rates = prices.rates(source, target, across=False)
     costs = prices.votes(prices.gains(source, target, across=False), target, rates, across=False)
+    source, target, costs = prices.with_cuts(source, target, costs)
     usable = np.isfinite(costs)
     graph = csr_array((costs[usable] + FREE, (source[usable], target[usable])), shape=(n, n)).tolil()
     chosen: dict[tuple[int, int], float] = {}

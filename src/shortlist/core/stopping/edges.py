@@ -6,7 +6,7 @@ stochastic transitivity. Theorems and proofs: docs/guarantee.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ FILE_SHARE = 0.5  # of the stake is on bets on a file; the rest is on the grid, 
 LEAST_LOG = -500.0  # smaller error bounds than its exponential are not told apart
 GUARANTEE = (
     "a proved answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on "
-    "average (edge theorem)"
+    "average ({theorem})"
 )
 SEVERAL = ", and rests on at least {} judges"
 SORTED = (
@@ -62,18 +62,18 @@ def certify_votes(
     `counted` votes have no order: only the grid counts for them. If votes are sorted by winner, what was bet on them
     is dropped and the grid keeps its part of the stake: to choose between the two after a look would not be fair.
     """
-    ledger, placed = _replay(replace(empty_ledger(problem), share=FILE_SHARE), votes, units, counted)
+    ledger, placed = replay(replace(empty_ledger(problem), share=FILE_SHARE), votes, units, counted)
     share = None if units is None else (units.trusting_no_order() if is_sorted else units).share
     grids = grid_evidence(problem, votes._replace(weights=share))
     left = 1.0 if counted else 1 - FILE_SHARE
     chains = _Chains(problem, ledger.refresh(), grids, left, not (counted or is_sorted))
-    verdict = chains.verdict(round(ledger.votes), _open(problem))
+    verdict = chains.verdict(round(ledger.votes), nothing_proved(problem))
     unused = 0 if placed.weights is None else int(np.count_nonzero(placed.weights == 0))
     caveats = (*([SORTED] if is_sorted else ()), *([LEFT_OUT.format(unused, len(votes.first))] if unused else ()))
     return replace(verdict, caveats=caveats), chains.ledger
 
 
-def _replay(ledger: Ledger, votes: Block, units: Units | None, counted: bool) -> tuple[Ledger, Block]:
+def replay(ledger: Ledger, votes: Block, units: Units | None, counted: bool) -> tuple[Ledger, Block]:
     """The ledger after votes in their order, and the votes with their bets and weights."""
     size, parts = len(votes.first), list[Block]()
     starts = None if units is None else units.starts
@@ -116,7 +116,7 @@ class Edges:
         return not problem.family.is_measured
 
     def start(self, problem: Problem) -> EdgesMemory:
-        return EdgesMemory(_open(problem), 0.0)
+        return EdgesMemory(nothing_proved(problem), 0.0)
 
     def check(
         self, memory: EdgesMemory, problem: Problem, evidence: Evidence, pending: Block | None = None
@@ -124,12 +124,12 @@ class Edges:
         ledger = evidence.ledger
         assert ledger is not None  # it is wanted
         votes = round(ledger.votes)
-        enough = _may_be_enough(problem, ledger)  # pending questions can only take away from it
+        enough = may_be_enough(problem, ledger)  # pending questions can only take away from it
         if not enough and ledger.votes < (1 + REPORT) * memory.reported and ledger.votes > 1:
             return memory, memory.verdict  # the loop counts the votes
         if pending is not None:
             ledger = ledger.doubting(pending)
-        if enough and _may_be_enough(problem, ledger):
+        if enough and may_be_enough(problem, ledger):
             chains = _Chains(problem, ledger)
             if chains.decide(problem.delta):
                 verdict = chains.verdict(votes, memory.verdict)
@@ -146,7 +146,7 @@ class Edges:
         return _Chains(problem, ledger).verdict(round(ledger.votes), memory.verdict)
 
 
-def _may_be_enough(problem: Problem, ledger: Ledger) -> bool:
+def may_be_enough(problem: Problem, ledger: Ledger) -> bool:
     """A cheap condition that every stop meets: all but k items have enough evidence against them."""
     if problem.tolerance:
         return ledger.votes > 0
@@ -202,53 +202,68 @@ class _Chains:
         return bool(self.absorbed(delta)[~self.inside].all())
 
     def error_bound(self) -> float:
-        """The smallest delta that decides, to a relative 1e-3, rounded up; 1 if there is none."""
-        if not self.decide(1.0):
-            return 1.0
-        high, low = 0.0, -1.0
-        while low > LEAST_LOG and self.decide(math.exp(low)):
-            high, low = low, 2 * low
-        while high - low > 1e-3:
-            middle = 0.5 * (high + low)
-            high, low = (middle, low) if self.decide(math.exp(middle)) else (high, middle)
-        return math.exp(high)
+        return smallest_delta(self.decide)
 
     def verdict(self, votes: int, last: Verdict[int]) -> Verdict[int]:
-        problem, ledger = self.problem, self.ledger
-        bound = self.error_bound()
+        problem, bound = self.problem, self.error_bound()
         if self.decide(problem.delta):
             bound = min(bound, problem.delta)  # which rounding must not hide
-        top = tuple(np.flatnonzero(self.inside != ledger.flipped).tolist())
-        if top == last.top:
-            bound = min(bound, last.error_bound)  # what was proved once stays proved, with the same probability
-        done = bound <= problem.delta
-        sure_in, sure_out = self._certain(problem.delta)
-        sure_in, sure_out = sure_in | set(last.certainly_in), sure_out | set(last.certainly_out)
-        undecided = tuple(i for i in range(problem.n) if i not in sure_in and i not in sure_out)
-        return Verdict(
-            done, "certified" if done else None, top, bound, tuple(sorted(sure_in)), tuple(sorted(sure_out)),
-            undecided, votes, 0.0 if done else last.votes_left, guarantee(problem),
-        )  # fmt: skip
+        return report(self.ledger, bound, self._certain(problem.delta), votes, last, guarantee(problem))
 
     def _certain(self, delta: float) -> tuple[set[int], set[int]]:
-        """Certainly in: absorbs n-k others. Certainly out: absorbed by k others. Within a tolerance nobody is."""
-        if self.problem.tolerance:
-            return set(), set()
-        absorbed, n, k = self.absorbed(delta), self.problem.n, self.ledger.k
-        best = set(self.top[absorbed.sum(axis=0) - 1 >= n - k].tolist())
-        rest = set(np.flatnonzero((absorbed.sum(axis=1) >= k) & ~self.inside).tolist())
-        return (rest, best) if self.ledger.flipped else (best, rest)
+        """Within a tolerance nobody is certain."""
+        return (set(), set()) if self.problem.tolerance else certain(self.ledger, self.absorbed(delta))
 
 
-def guarantee(problem: Problem) -> str:
+def smallest_delta(decide: Callable[[float], bool]) -> float:
+    """The smallest delta that decides, to a relative 1e-3, rounded up; 1 if there is none."""
+    if not decide(1.0):
+        return 1.0
+    high, low = 0.0, -1.0
+    while low > LEAST_LOG and decide(math.exp(low)):
+        high, low = low, 2 * low
+    while high - low > 1e-3:
+        middle = 0.5 * (high + low)
+        high, low = (middle, low) if decide(math.exp(middle)) else (high, middle)
+    return math.exp(high)
+
+
+def certain(ledger: Ledger, absorbed: Flags) -> tuple[set[int], set[int]]:
+    """Certainly in: absorbs n-k others. Certainly out: absorbed by k others. A column for each of the believed top."""
+    top, n, k = top_k(ledger.belief.theta, ledger.k), ledger.problem.n, ledger.k
+    best = set(top[absorbed.sum(axis=0) - 1 >= n - k].tolist())
+    rest = set(np.flatnonzero(absorbed.sum(axis=1) >= k).tolist()) - set(top.tolist())
+    return (rest, best) if ledger.flipped else (best, rest)
+
+
+def report(
+    ledger: Ledger, bound: float, sure: tuple[set[int], set[int]], votes: int, last: Verdict[int], words: str
+) -> Verdict[int]:
+    """The verdict with this error bound and these items in or out for certain, and what the last one had proved;
+    `words` are its guarantee."""
+    problem, n = ledger.problem, ledger.problem.n
+    inside = np.isin(np.arange(n), top_k(ledger.belief.theta, ledger.k))
+    top = tuple(np.flatnonzero(inside != ledger.flipped).tolist())
+    if top == last.top:
+        bound = min(bound, last.error_bound)  # what was proved once stays proved, with the same probability
+    done = bound <= problem.delta
+    sure_in, sure_out = sure[0] | set(last.certainly_in), sure[1] | set(last.certainly_out)
+    undecided = tuple(i for i in range(n) if i not in sure_in and i not in sure_out)
+    return Verdict(
+        done, "certified" if done else None, top, bound, tuple(sorted(sure_in)), tuple(sorted(sure_out)),
+        undecided, votes, 0.0 if done else last.votes_left, words,
+    )  # fmt: skip
+
+
+def guarantee(problem: Problem, theorem: str = "edge theorem") -> str:
     form = TOLERANT if problem.tolerance else GUARANTEE
     measured = problem.family.is_measured
     beats = f"beats a member {'by more than' if measured else 'with probability above 0.5 +'} {problem.tolerance:g}"
     noise = "" if not measured else ", for normal noise of the given sigma or less"
     several = SEVERAL.format(problem.min_judges) if problem.min_judges > 1 else ""
-    return form.format(delta=problem.stated_delta, k=problem.k, beats=beats) + noise + several
+    return form.format(delta=problem.stated_delta, k=problem.k, beats=beats, theorem=theorem) + noise + several
 
 
-def _open(problem: Problem) -> Verdict[int]:
+def nothing_proved(problem: Problem) -> Verdict[int]:
     everyone = tuple(range(problem.n))
-    return Verdict(False, None, everyone[: problem.k], 1.0, (), (), everyone, 0, None, guarantee(problem))
+    return Verdict(False, None, everyone[: problem.k], 1.0, (), (), everyone, 0, None, "")
