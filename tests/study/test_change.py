@@ -166,6 +166,8 @@ def test_a_smaller_delta_that_the_votes_prove_already_stays_proved():
     assert lower.reason == "certified"
     assert votes < lower.votes <= 60
     assert lower.error_bound <= 0.01
+    assert lower.error > 0.01
+    assert f"Error at most {lower.error:g}, " in str(lower)  # the delta that was in force before
 
 
 def test_before_the_first_question_delta_is_free():

@@ -45,7 +45,8 @@ def test_the_loop_of_the_readme():
     assert set(study.verdict.top) == {"ann", "bob"}
     assert study.verdict.reason == "certified"
     assert study.verdict.error_bound <= 0.05
-    assert "Top 2 of 4" in str(study.verdict)
+    assert study.verdict.error == 0.05
+    assert f"Top 2 of 4: {', '.join(study.verdict.top)}. Error at most 0.05, " in str(study.verdict)  # not the bound
     assert study.utilities["ann"] > study.utilities["dee"]
     with pytest.raises(StudyDone):
         study.ask()

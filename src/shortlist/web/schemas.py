@@ -234,7 +234,9 @@ class VerdictOut(BaseModel):
         description="certified: the answer is proved. budget: all votes of the limit are used."
     )
     top: list[str] = Field(description="The answer so far, best first.")
-    error_bound: float | None = Field(description="The probability that the answer is wrong is at most this.")
+    error_bound: float | None = Field(
+        description="The smallest delta at which this answer would be proved, had it been chosen beforehand."
+    )
     certainly_in: list[str] = Field(description="Items that are proved to be in the top k.")
     certainly_out: list[str] = Field(description="Items that are proved not to be in the top k.")
     undecided: list[str]
@@ -244,6 +246,7 @@ class VerdictOut(BaseModel):
     statistic: float | None = Field(description="Only for the stopping rule glr.")
     threshold: float | None = Field(description="Only for the stopping rule glr.")
     caveats: list[str] = Field(description="What to know before relying on the result, one sentence each.")
+    error: float = Field(description="If the answer is proved, it is wrong with at most this probability.")
     sentence: str
 
 

@@ -251,7 +251,7 @@ def report(
     undecided = tuple(i for i in range(n) if i not in sure_in and i not in sure_out)
     return Verdict(
         done, "certified" if done else None, top, bound, tuple(sorted(sure_in)), tuple(sorted(sure_out)),
-        undecided, votes, 0.0 if done else last.votes_left, words,
+        undecided, votes, 0.0 if done else last.votes_left, words, error=problem.stated_delta,
     )  # fmt: skip
 
 
@@ -266,4 +266,4 @@ def guarantee(problem: Problem, theorem: str = "edge theorem") -> str:
 
 def nothing_proved(problem: Problem) -> Verdict[int]:
     everyone = tuple(range(problem.n))
-    return Verdict(False, None, everyone[: problem.k], 1.0, (), (), everyone, 0, None, "")
+    return Verdict(False, None, everyone[: problem.k], 1.0, (), (), everyone, 0, None, "", error=problem.stated_delta)

@@ -193,14 +193,14 @@ def _open(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, t
     votes = round(tally.votes)
     left = votes * (threshold / statistic - 1) if 0 < statistic < threshold < math.inf else None
     top, everyone = tuple(top_k(theta_hat, problem.k).tolist()), tuple(range(problem.n))
-    guarantee = _guarantee(problem)
-    return Verdict(False, None, top, 1.0, (), (), everyone, votes, left, guarantee, statistic, threshold)
+    numbers = votes, left, _guarantee(problem), statistic, threshold
+    return Verdict(False, None, top, 1.0, (), (), everyone, *numbers, error=problem.stated_delta)
 
 
 def _certified(problem: Problem, tally: Tally, theta_hat: Floats, statistic: float, threshold: float) -> Verdict[int]:
     top = tuple(top_k(theta_hat, problem.k).tolist())
     rest = tuple(i for i in range(problem.n) if i not in top)
-    bound, votes, guarantee = problem.delta * _bound(threshold - statistic), round(tally.votes), _guarantee(problem)
-    if problem.tolerance:
-        return Verdict(True, "certified", top, bound, (), (), top + rest, votes, 0.0, guarantee, statistic, threshold)
-    return Verdict(True, "certified", top, bound, top, rest, (), votes, 0.0, guarantee, statistic, threshold)
+    sure_in, sure_out, undecided = ((), (), top + rest) if problem.tolerance else (top, rest, ())
+    bound = problem.delta * _bound(threshold - statistic)
+    numbers = round(tally.votes), 0.0, _guarantee(problem), statistic, threshold
+    return Verdict(True, "certified", top, bound, sure_in, sure_out, undecided, *numbers, error=problem.stated_delta)

@@ -87,7 +87,7 @@ class Posterior:
         top, everyone = tuple(top_k(posterior.theta, problem.k).tolist()), tuple(range(problem.n))
         return PosteriorMemory(posterior.theta), Verdict(
             done, "certified" if done else None, top, bound, (), (), everyone, round(evidence.tally.votes),
-            0.0 if done else None, self._guarantee(problem),
+            0.0 if done else None, self._guarantee(problem), error=problem.stated_delta,
         )  # fmt: skip
 
     def examine(

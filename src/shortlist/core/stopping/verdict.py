@@ -35,6 +35,7 @@ class Verdict(Generic[Item]):
     statistic: float | None = None  # glr: min Z; while not done, a number between it and the threshold
     threshold: float | None = None  # glr: beta; while not done, at most beta
     caveats: tuple[str, ...] = ()  # what to know before relying on it, one sentence each
+    error: float = 1.0  # the probability of error that a proof states: delta, which was fixed before the votes
 
     def __post_init__(self) -> None:
         if not self.proves:
@@ -67,7 +68,7 @@ class Verdict(Generic[Item]):
         names = ", ".join(map(str, self.top))
         votes = f"{self.votes:,} vote{'' if self.votes == 1 else 's'}"
         if self.reason == "certified":
-            return f"Top {len(self.top)} of {size}: {names}. Error at most {self.error_bound:.2g}, {votes}."
+            return f"Top {len(self.top)} of {size}: {names}. Error at most {self.error:g}, {votes}."
         left = f", about {self.votes_left:,.0f} to go" if self.votes_left else ""
         ending = f"Vote budget used up after {votes}" if self.done else f"Not proved yet: {votes} so far{left}"
         bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "no error bound yet"
