@@ -86,14 +86,8 @@ def _summary(analysis: Analysis) -> dict[str, str]:
         return summary
     return summary | {
         "Sampling rule": analysis.sampling, "Imported votes": count(counts.imported),
-        "First event": day(counts.first_at), "Last event": day(counts.last_at), **_record(analysis),
+        "First event": day(counts.first_at), "Last event": day(counts.last_at),
     }  # fmt: skip
-
-
-def _record(analysis: Analysis) -> dict[str, str]:
-    """The end of the chain of events, by which anyone can tell later that the record was not changed or cut."""
-    head = analysis.head
-    return {} if head is None else {"Record": f"{plural(head.events, 'event')}, hash {head.hash}"}
 
 
 def _votes_left(left: float | None, done: bool) -> str:
