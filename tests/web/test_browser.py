@@ -91,6 +91,8 @@ def create_by_keyboard(page, name):
     tab_to(page, "#delta")
     page.keyboard.press("Control+a")
     page.keyboard.type("0.2")
+    tab_to(page, "input[name=alone]")
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
 
 
@@ -100,6 +102,7 @@ def create_by_hand(page, name):
     page.fill("#items", "\n".join(ITEMS))
     page.fill("#k", "1")
     page.fill("#delta", "0.2")
+    page.check("input[value=alone]")
     page.click("button[type=submit]")
 
 
