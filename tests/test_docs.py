@@ -53,6 +53,8 @@ def test_the_map_names_every_module():
     words = set(re.findall(r"\w+", "".join(re.findall(r"```.*?```", text, re.DOTALL))))
     modules = {path.stem for path in SOURCE.rglob("*.py") if "migrations" not in path.parts}
     assert not modules - words - {"__init__"}
+    ours = re.search(r"^src/shortlist/\n(.*?)^experiments/", text, re.MULTILINE | re.DOTALL).group(1)
+    assert set(re.findall(r"(\w+)\.py", ours)) <= modules
 
 
 def anchors(page):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shortlist.judges.base import Call as Call
     from shortlist.judges.base import CallableJudge as CallableJudge
     from shortlist.judges.base import Case as Case
+    from shortlist.judges.base import RecordedJudge as RecordedJudge
     from shortlist.judges.base import Reply as Reply
     from shortlist.judges.base import Skip as Skip
     from shortlist.judges.calls import Backoff as Backoff
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from shortlist.judges.command import CommandJudge as CommandJudge
     from shortlist.judges.endpoint import EndpointJudge as EndpointJudge
     from shortlist.judges.pending import MemoryCache as MemoryCache
-    from shortlist.judges.replay import RecordedJudge as RecordedJudge
     from shortlist.judges.run import arun_study as arun_study
     from shortlist.judges.run import find_top as find_top
     from shortlist.judges.run import run_study as run_study
@@ -76,7 +76,7 @@ _HOMES = {
     "Posterior": "core.stopping.posterior",
     "Question": "study.questions",
     "Reading": "votes.read",
-    "RecordedJudge": "judges.replay",
+    "RecordedJudge": "judges.base",
     "Reply": "judges.base",
     "Sharpen": "core.sampling.sharpen",
     "ShortlistError": "errors",

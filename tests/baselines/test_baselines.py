@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from shortlist.baselines import BASELINES, common, run_baseline
+from shortlist.baselines import BASELINES, compiled, run_baseline
 from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.errors import BadInput, BadInstance
 from shortlist.simulation.replay import replay
@@ -139,8 +139,8 @@ def test_a_place_without_a_writable_disk_compiles_all_the_same(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return function
 
-    monkeypatch.setattr(common, "njit", njit)
-    assert common.compiled(abs) is abs
+    monkeypatch.setattr("numba.njit", njit)
+    assert compiled(abs) is abs
 
 
 def test_every_baseline_is_a_method():

@@ -8,7 +8,7 @@ import pytest
 import shortlist
 from shortlist.errors import BadJudge, SetupChanged
 from shortlist.judges.setup import settings_of
-from shortlist.study.setups import fingerprint
+from shortlist.study.events import fingerprint
 from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy
 
 CASES = [shortlist.Case(f"c{number}", f"case {number}") for number in range(3)]

@@ -7,7 +7,7 @@ import pytest
 import shortlist
 from shortlist import create_study, load_study
 from shortlist.errors import BadJudge, BadProblem, BallotDone, BallotsOpen, NothingToAsk, StudyPaused, VoidJudge
-from shortlist.judges.replay import RecordedJudge
+from shortlist.judges.base import RecordedJudge
 from shortlist.study.claims import ONE_JUDGE, SENTENCES
 from shortlist.study.events import Asked, Lost, Shown
 from shortlist.study.snapshot import decode, encode

@@ -15,7 +15,7 @@ from shortlist.errors import BadProblem, BadUpload
 from shortlist.web.app import create_app
 from shortlist.web.auth import Kind, create_token
 from shortlist.web.display import Content, Display, check_image, render_markdown
-from shortlist.web.routes.uploads import picture_type
+from shortlist.web.routes.studies import picture_type
 from shortlist.web.service import RateLimit, Settings
 from tests.web.server import form_token, take, vote
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.analysis.checks import Checks, run_checks
-from shortlist.analysis.pairwise import Allocation, Matrix, allocate, win_matrix
-from shortlist.analysis.ranking import Ranking, rank_items
+from shortlist.analysis.ranking import Allocation, Matrix, Ranking, allocate, rank_items, win_matrix
 from shortlist.analysis.votes import VoteCounts, Votes, study_votes, table_votes
 from shortlist.core import arrays
 from shortlist.core.estimate import fit

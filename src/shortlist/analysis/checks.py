@@ -1,17 +1,20 @@
-"""Checks of what the guarantee assumes, as far as the votes can show it."""
+"""Checks of what the guarantee assumes, as far as the votes can show it; one is whether utilities explain the votes."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shortlist.analysis.agreement import Agreement, JudgeAgreement, measure_agreement
+import numpy as np
+from scipy.special import chdtrc
+
 from shortlist.analysis.cycles import Cycles, Upsets, directions, find_cycles, find_upsets
-from shortlist.analysis.fit_test import FitTest, fit_test
-from shortlist.analysis.pairwise import Connectivity, connect
-from shortlist.analysis.position_bias import PositionBias, Repeats, position_bias
+from shortlist.analysis.judges import Agreement, JudgeAgreement, PositionBias, Repeats, measure_agreement, position_bias
+from shortlist.analysis.ranking import Connectivity, connect, mean_outcomes
 from shortlist.analysis.votes import Votes
-from shortlist.core.pairs import Flags, Floats
+from shortlist.core.estimate import fit
+from shortlist.core.linalg import one_thread
+from shortlist.core.pairs import Flags, Floats, components, node_sums
 from shortlist.core.problem import Problem
 
 Status = Literal["ok", "warning", "unknown"]
@@ -19,6 +22,8 @@ UNLIKELY = 0.01  # a p-value below it is a warning
 FEW_COUPLES = 20  # with fewer, repeated questions show nothing
 FAR = 3.3  # standard deviations; there may be a hundred judges to look at
 MANY_VOTES = 100  # that a judge needs before a warning names it
+ENOUGH = 10  # votes of a pair in the chi-square test; with fewer its outcomes are far from normal
+SHOWN = 5  # pairs that fit worst
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,38 @@ class Check:
     name: str
     status: Status
     sentence: str
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A pair whose votes differ from the fit, seen from the side of the item that does better than expected."""
+
+    better: str
+    worse: str
+    votes: float
+    share: float  # mean outcome
+    expected: float
+    z: float  # in standard deviations
+
+
+@dataclass(frozen=True)
+class FitTest:
+    """Pearson's chi-square over pairs.
+
+        X^2 = sum over pairs of N (mean outcome - expected)^2 / variance,    pairs - (items - groups) degrees of freedom
+
+    Only pairs with at least 10 votes, refitted on these alone. Variance is p(1-p), times the votes' own dispersion
+    around their pair's mean if there are ties or grades, or sigma^2. Numbers of votes are taken as given, so for a
+    study that chooses its questions the p-value is only a guide.
+    """
+
+    chi_square: float
+    degrees_of_freedom: int
+    p_value: float | None  # None where nothing is left to test
+    pairs: int
+    dispersion: float
+    noise: float | None  # measured differences: their variance around their pair's mean, over sigma^2
+    residuals: tuple[Residual, ...]  # the largest first
 
 
 @dataclass(frozen=True)
@@ -50,9 +87,9 @@ def run_checks(problem: Problem, items: tuple[str, ...], votes: Votes, theta: Fl
         connect(items, votes), find_upsets(items, seen, in_top), find_cycles(items, seen),
         fit_test(problem, items, votes), position_bias(votes, theta), measure_agreement(problem, votes, theta),
     )  # fmt: skip
-    connectivity, upsets, cycles, fit, bias, agreement = found
+    connectivity, upsets, cycles, tested, bias, agreement = found
     results = (
-        _connected(connectivity), _no_upsets(upsets), _no_cycles(cycles), _fits(fit),
+        _connected(connectivity), _no_upsets(upsets), _no_cycles(cycles), _fits(tested),
         _no_position_bias(bias, agreement.judges), _independent(bias.repeats), _agree(agreement),
     )  # fmt: skip
     return Checks(results, *found)
@@ -186,3 +223,50 @@ def _agree(found: Agreement) -> Check:
         names = ", ".join(judge.judge for judge in against[:3])
         return Check(name, "warning", f"{together}More often against the others than with them: {names}.")
     return Check(name, "ok", f"{together}No judge is clearly more often against the others than with them.")
+
+
+def fit_test(problem: Problem, items: tuple[str, ...], votes: Votes) -> FitTest:
+    """Test whether one utility for each item explains the mean outcomes of the pairs."""
+    counts = np.bincount(votes.pair, votes.weight, minlength=1)
+    kept = votes.select(counts[votes.pair] >= ENOUGH)
+    tally = kept.tally
+    if not len(tally.pairs):
+        return FitTest(0.0, 0, None, 0, 1.0, None, ())
+    with one_thread():
+        theta = fit(problem.family, tally, problem.bound)
+    expected, mean = problem.family.expect(theta[tally.first] - theta[tally.second]), mean_outcomes(kept)
+    variance, dispersion, noise = _variance(kept, expected, mean)
+    z = (mean - expected) * np.sqrt(tally.counts / variance)
+    groups = components(votes.n, tally.first, tally.second)[0]
+    freedom, chi_square = len(tally.pairs) - (votes.n - groups), float(z @ z)
+    p_value = float(chdtrc(freedom, chi_square)) if freedom > 0 else None
+    return FitTest(chi_square, freedom, p_value, len(z), dispersion, noise, _residuals(items, kept, mean, expected, z))
+
+
+def _variance(votes: Votes, expected: Floats, mean: Floats) -> tuple[Floats, float, float | None]:
+    """The variance of one vote on each pair, over that of wins and losses, and over sigma^2."""
+    tally, family = votes.tally, votes.family
+    slots = tally.pairs.searchsorted(votes.pair)
+    seen = np.where(votes.low_first > 0, votes.outcome, family.flip(votes.outcome))
+    within = node_sums(slots, votes.weight * (seen - mean[slots]) ** 2, len(mean))
+    if family.is_measured:
+        square = 1.0 / family.variance_bound
+        spare = float((tally.counts - 1).sum())
+        return np.full(len(mean), square), 1.0, float(within.sum()) / (spare * square)
+    binary = np.maximum(expected * (1 - expected), 1e-12)
+    plain = bool(np.isin(votes.outcome, (0.0, family.win)).all())
+    own = float(within.sum()) / max(float(((tally.counts - 1) * mean * (1 - mean)).sum()), 1e-12)
+    dispersion = 1.0 if plain else max(own, 1e-6)
+    return binary * dispersion, dispersion, None
+
+
+def _residuals(items: tuple[str, ...], votes: Votes, mean: Floats, expected: Floats, z: Floats) -> tuple[Residual, ...]:
+    tally, flip = votes.tally, votes.family.flip
+    found = []
+    for p in np.argsort(-np.abs(z), kind="stable")[:SHOWN].tolist():
+        ends, told = (int(tally.first[p]), int(tally.second[p])), np.array([mean[p], expected[p]])
+        if z[p] < 0:
+            ends, told = ends[::-1], flip(told)
+        names, count = (items[ends[0]], items[ends[1]]), float(tally.counts[p])
+        found.append(Residual(*names, count, float(told[0]), float(told[1]), abs(float(z[p]))))
+    return tuple(found)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.baselines.common import Result, budget, compiled
+from shortlist.baselines import Result, budget, compiled
 from shortlist.core.pairs import Floats, Ints
 
 STEPS = 1_000_000  # between two chances for Ctrl-C

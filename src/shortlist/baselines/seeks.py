@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.baselines.common import Result, budget, compiled
+from shortlist.baselines import Result, budget, compiled
 from shortlist.core.pairs import Floats, Ints
 
 UP, MID, DOWN, OUT_OF_BUDGET = 1, 0, -1, -2

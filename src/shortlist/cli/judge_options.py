@@ -13,10 +13,9 @@ from shortlist.cli.options import COLUMNS, load_single_votes, note
 from shortlist.cli.outputs import FIELDS
 from shortlist.core.families import Family
 from shortlist.errors import BadJudge, NotInstalled
-from shortlist.judges.base import Call, Case, Judge
+from shortlist.judges.base import Call, Case, Judge, RecordedJudge
 from shortlist.judges.command import CommandJudge
 from shortlist.judges.endpoint import EndpointJudge, write_prompt
-from shortlist.judges.replay import RecordedJudge
 from shortlist.votes.table import VoteTable
 
 ME = "me"

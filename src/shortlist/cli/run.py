@@ -4,8 +4,9 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -69,15 +70,17 @@ from shortlist.cli.outputs import (
     THINKING,
     TURN,
     WIDE,
+    Material,
     Missing,
     OutputOptions,
     Thinking,
     read_material,
 )
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
-from shortlist.core.families import make_family
+from shortlist.core.families import Family, make_family
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadCases, BadJudge, BadOutputs, JudgeFailed, StorageUnavailable, StudyDiffers
+from shortlist.judges.base import Judge
 from shortlist.judges.cases import read_cases
 from shortlist.judges.run import listed_cases, run_study
 from shortlist.judges.run_log import StudyRun
@@ -183,53 +186,67 @@ def run(
     """
     fields, titles = (columns, None) if votes is None else (None, columns)
     shown_options = OutputOptions(fields, missing, turn, repeat, only, wide, thinking, format, filter, accept)
-    listed = read_material(items, cases, shown_options)
-    known = listed.cases
+    listed, outcomes = read_material(items, cases, shown_options), make_family(family, sigma)
     options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, titles, unit, judge_name)
-    chosen = options.make(listed.names, known, make_family(family, sigma))
-    if cases_claim is Claim.like_these and known is None and votes is None:
-        raise BadCases("a claim about cases like these needs cases; give --cases FILE")
-    if missing is Missing.lose and make_family(family, sigma).is_measured:
-        raise BadOutputs("a missing output has no measured difference; choose --missing refuse or drop")
-    if cases_claim is Claim.like_these and listed.has_repeats:
-        raise BadCases("repeats of a case are not cases drawn afresh; claim these cases, or take one repeat")
+    chosen = options.make(listed.names, listed.cases, outcomes)
+    _check_material(listed, cases_claim, missing, outcomes, is_recorded=votes is not None)
     if chosen is None and as_json:
         raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
-    with plain_name_errors():
-        try:
-            study = create_study(
-                listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
-                tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family,
-                sigma=sigma, allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words,
-                judges_claim=judges_claim.value, ballot_size=ballot_size, min_judges=min_judges, seed=seed,
-            )  # fmt: skip
-        except StudyDiffers as other:
-            study = _with_higher_budget(other, storage, max_votes)
+    create = partial(
+        create_study, listed.names, k, delta, storage=storage, name=name or _name(items), load_if_exists=True,
+        tolerance=tolerance, max_votes=max_votes, sampling=sampling, stopping=stopping, family=family, sigma=sigma,
+        allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words, judges_claim=judges_claim.value,
+        ballot_size=ballot_size, min_judges=min_judges, seed=seed,
+    )  # fmt: skip
+    study = _create_or_resume(create, storage, max_votes)
     if chosen is None:
-        return judge_in_terminal(study, judge_name or ME, listed.contents, known)
-    on_cases = listed_cases(study, chosen, known)
-    stored_as = set_up(
-        study, chosen, on_cases, listed.contents, as_new_judge
-    ).judge  # refuses before anything is printed
+        return judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases)
+    asking = partial(
+        run_study, study, chosen, workers=workers, cases=listed.cases, contents=listed.contents, position=order.value,
+        retries=retries, time_limit=time_limit, max_calls=max_calls, storage_patience=storage_patience,
+        as_new_judge=as_new_judge, known_answer=listed.known_answer,
+    )  # fmt: skip
+    _show(study, _run_watched(study, asking, chosen, listed, as_new_judge, storage), as_json)
+    exit_with(study.verdict)
+
+
+def _check_material(listed: Material, claim: Claim, missing: Missing, outcomes: Family, is_recorded: bool) -> None:
+    """Raise what is wrong with the cases for this claim, or with outputs that lose by being missing."""
+    if claim is Claim.like_these and listed.cases is None and not is_recorded:
+        raise BadCases("a claim about cases like these needs cases; give --cases FILE")
+    if missing is Missing.lose and outcomes.is_measured:
+        raise BadOutputs("a missing output has no measured difference; choose --missing refuse or drop")
+    if claim is Claim.like_these and listed.has_repeats:
+        raise BadCases("repeats of a case are not cases drawn afresh; claim these cases, or take one repeat")
+
+
+def _run_watched(
+    study: Study, asking: Callable[..., StudyRun], judge: Judge, listed: Material, as_new_judge: bool, storage: str
+) -> StudyRun:
+    """Let `asking` run with a display of how far it is. If it ends early, say how to resume."""
+    on_cases = listed_cases(study, judge, listed.cases)
+    setup = set_up(study, judge, on_cases, listed.contents, as_new_judge)  # refuses before anything is printed
     error = f"error at most {study.problem.stated_delta:g}"
-    title = f"{study.name} in {shown(storage)}: best {k} of {len(listed.names)}, {error}"
+    title = f"{study.name} in {shown(storage)}: best {study.problem.k} of {len(listed.names)}, {error}"
     print(f"{'resuming' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
     with RunDisplay(study, title) as display:
-        _warn_of_others(study, stored_as, display)
+        _warn_of_others(study, setup.judge, display)
         try:
-            found = run_study(
-                study, chosen, workers=workers, cases=known, contents=listed.contents, position=order.value,
-                retries=retries, time_limit=time_limit, max_calls=max_calls, storage_patience=storage_patience,
-                as_new_judge=as_new_judge, known_answer=listed.known_answer, progress=display.show, warn=display.warn,
-            )  # fmt: skip
+            return asking(progress=display.show, warn=display.warn)
         except (JudgeFailed, StorageUnavailable) as failure:
             raise type(failure)(f"{failure}; {_saved(study)}. To resume, run: {_command(storage)}") from None
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
             print(f"stopped; {_saved(study)}. To resume:\n  {_command(storage)}", file=sys.stderr)
             sys.exit(130)
-    _show(study, found, as_json)
-    exit_with(study.verdict)
+
+
+def _create_or_resume(create: Callable[[], Study], storage: str, max_votes: int | None) -> Study:
+    with plain_name_errors():
+        try:
+            return create()
+        except StudyDiffers as other:
+            return _with_higher_budget(other, storage, max_votes)
 
 
 def _with_higher_budget(other: StudyDiffers, storage: str, max_votes: int | None) -> Study:

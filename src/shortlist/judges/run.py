@@ -31,11 +31,10 @@ from shortlist.errors import (
     StorageUnavailable,
     StudyDone,
 )
-from shortlist.judges.base import Call, CallableJudge, Case, Judge, Reply, as_judge, start_thread
+from shortlist.judges.base import Call, CallableJudge, Case, Judge, RecordedJudge, Reply, as_judge, start_thread
 from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy, StoragePatience
 from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
 from shortlist.judges.pending import AnswerCache, KnownAnswer, PendingCalls, StudyCache, UnsavedAnswers, take_in
-from shortlist.judges.replay import RecordedJudge
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
 from shortlist.judges.setup import RunSetup, record_texts, set_up
@@ -109,21 +108,13 @@ def run_study(
         check_contents(contents, study.items)
     if isinstance(judge, CallableJudge):
         judge.check(with_case=listed is not None)
-    cases_of: Cases = tuple(case.id for case in listed or ())
-    once = study.cases_claim == "like these"
-    if isinstance(judge, RecordedJudge):
-        if study.judges_claim == "public":
-            raise BadJudge("recorded votes do not say that each judge was asked once; choose judges_claim 'each'")
-        cases_of, once = judge.votes_on(study.items), True
+    cases_of, once = _drawn_from(study, judge, listed)
     at_a_time = min(whole("workers", workers, 1), judge.max_parallel or workers)
     if max_calls is not None:
         whole("max_calls", max_calls, 1)
     setup = set_up(study, judge, listed, contents, as_new_judge)
     log = RunLog(study, setup.judge, progress, warn)
-    for note in setup.notes:
-        log.warn(note)
-    if listed is not None and len(listed) < FEW_CASES and not once:
-        log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
+    _warn_at_start(log, setup, listed, once)
     kept = StudyCache(study) if cache is None else cache
     patience = StoragePatience(storage_patience, log.warn)
     texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
@@ -137,6 +128,22 @@ def run_study(
             parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, unsaved, patience, log
             _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
     return log.so_far()
+
+
+def _drawn_from(study: Study, judge: Judge, listed: Sequence[Case] | None) -> tuple[Cases, bool]:
+    """The cases that questions draw from, and whether each is used once."""
+    if not isinstance(judge, RecordedJudge):
+        return tuple(case.id for case in listed or ()), study.cases_claim == "like these"
+    if study.judges_claim == "public":
+        raise BadJudge("recorded votes do not say that each judge was asked once; choose judges_claim 'each'")
+    return judge.votes_on(study.items), True
+
+
+def _warn_at_start(log: RunLog, setup: RunSetup, listed: Sequence[Case] | None, once: bool) -> None:
+    for note in setup.notes:
+        log.warn(note)
+    if listed is not None and len(listed) < FEW_CASES and not once:
+        log.warn(f"there are only {len(listed)} cases, so the result holds for these cases and not for others")
 
 
 async def arun_study(study: Study, judge: Judge | Callable[..., Any], **options: Any) -> StudyRun:

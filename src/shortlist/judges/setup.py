@@ -17,8 +17,7 @@ from shortlist.errors import BadJudge, SetupChanged
 from shortlist.judges.base import Call, Case, Judge
 from shortlist.judges.cases import Contents, case_of, text_of
 from shortlist.study.claims import CasesClaim
-from shortlist.study.events import JudgeSetup, Materials, TextShown
-from shortlist.study.setups import fingerprint
+from shortlist.study.events import JudgeSetup, Materials, TextShown, fingerprint
 from shortlist.study.storage import AnswerKey
 from shortlist.study.study import Study
 

@@ -10,8 +10,18 @@ from shortlist.core.draws import digest
 from shortlist.core.problem import shown
 from shortlist.errors import BadOutputs
 from shortlist.judges.base import Case
-from shortlist.outputs.rows import NO_OUTPUT, REFUSED, Asked, Found, Problem, Row
-from shortlist.outputs.texts import VERDICT_MARK, collapsed, said, without_thinking
+from shortlist.outputs.rows import (
+    NO_OUTPUT,
+    REFUSED,
+    VERDICT_MARK,
+    Asked,
+    Found,
+    Problem,
+    Row,
+    collapsed,
+    said,
+    without_thinking,
+)
 
 Missing = Literal["refuse", "drop", "lose"]
 Thinking = Literal["drop", "keep"]

@@ -12,8 +12,7 @@ from shortlist.core.problem import shown
 from shortlist.errors import BadVotes
 from shortlist.outputs import tools
 from shortlist.outputs.documents import QUESTIONS, Document, open_document
-from shortlist.outputs.rows import Asked, Found, Problem, Row
-from shortlist.outputs.texts import asked, fields, is_chat, message_text, said
+from shortlist.outputs.rows import Asked, Found, Problem, Row, asked, fields, is_chat, message_text, said
 from shortlist.outputs.tools import CUT, Record, member, message_of, word
 from shortlist.votes.formats import plain_title
 

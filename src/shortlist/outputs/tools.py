@@ -9,8 +9,7 @@ from typing import Any
 
 from shortlist.core.draws import digest
 from shortlist.outputs.documents import Document
-from shortlist.outputs.rows import Found, Problem, Row
-from shortlist.outputs.texts import THOUGHT, asked, fields, message_text, said
+from shortlist.outputs.rows import THOUGHT, Found, Problem, Row, asked, fields, message_text, said
 
 Record = Mapping[str, Any]
 CUT = ("length", "max_tokens", "max_output_tokens", "model_length")  # why an answer ended before its end

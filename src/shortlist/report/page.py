@@ -18,7 +18,12 @@ from shortlist.analysis.checks import percent
 from shortlist.analysis.votes import VoteCounts
 from shortlist.errors import BadInput
 from shortlist.plots.figures import (
+    BLUE,
+    GREY,
+    INK,
     MOST_JUDGES,
+    ORANGE,
+    drawing,
     plot_agreement,
     plot_allocation,
     plot_chances,
@@ -29,7 +34,6 @@ from shortlist.plots.figures import (
     rows_size,
     square_size,
 )
-from shortlist.plots.style import BLUE, GREY, INK, ORANGE, drawing
 from shortlist.study.study import Study
 
 if TYPE_CHECKING:

@@ -42,6 +42,7 @@ from shortlist.study.events import (
     Paused,
     Reopened,
     Settled,
+    Setups,
     Shown,
     Skipped,
     TakenOver,
@@ -49,7 +50,6 @@ from shortlist.study.events import (
     Told,
     Withdrawn,
 )
-from shortlist.study.setups import Setups
 
 GROWTH = 1.05
 MOST_FITS = 500  # constrained fits that one point of a glr study may cost

@@ -14,10 +14,9 @@ from shortlist.core.tally import Tally, evolve
 from shortlist.errors import UnknownQuestion
 from shortlist.study.caveats import find_caveats, import_caveats, other_studies
 from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, price_sentence, with_claims
-from shortlist.study.events import Asked, Entry, Head
+from shortlist.study.events import Asked, Entry, Head, Setups
 from shortlist.study.questions import Question, advise
 from shortlist.study.rows import Row, Status, as_frame, counted, study_html
-from shortlist.study.setups import Setups
 from shortlist.study.state import BoundHistory, StudyState, empty_state, pending_votes
 from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.sync import Sync

@@ -23,7 +23,7 @@ from shortlist.errors import BadProblem
 from shortlist.study.sql import Database
 from shortlist.web.auth import Kind, create_token, has_owner
 from shortlist.web.middleware import RequestMiddleware, log, log_config
-from shortlist.web.routes import judges, pages, questions, sessions, studies, uploads
+from shortlist.web.routes import judges, pages, questions, studies
 from shortlist.web.service import METRICS_FOLDER, Service, Settings
 
 STATUS: dict[type[errors.ShortlistError], int] = {
@@ -38,7 +38,9 @@ STATUS: dict[type[errors.ShortlistError], int] = {
     errors.NotInstalled: 501,
     errors.BadInput: 422,
 }
-PARTS = (sessions, studies, judges, questions, uploads, pages)
+ROUTERS = (
+    judges.sessions, studies.router, judges.router, questions.router, studies.pictures, pages.router,
+)  # fmt: skip
 SWITCH = 0.0005  # seconds; Python's default is 5 ms
 GRACE = 10  # seconds for running requests when the service is stopped
 UNRESPONSIVE = 120  # seconds until a silent worker is replaced; on a busy machine a start takes longer than uvicorn's 5
@@ -61,8 +63,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="shortlist", version=__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=lifespan
     )
     app.state.service = service
-    for part in PARTS:
-        app.include_router(part.router)
+    for router in ROUTERS:
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     app.add_middleware(RequestMiddleware, service=service)
     app.add_exception_handler(errors.ShortlistError, _library_error)
@@ -102,7 +104,7 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 def _allowed_methods(request: Request) -> str:
     """All methods of this address; Starlette names only those of the first matching route."""
-    routes = [route for part in PARTS for route in part.router.routes]
+    routes = [route for router in ROUTERS for route in router.routes]
     matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for route in matching for method in getattr(route, "methods", None) or ()}))
 

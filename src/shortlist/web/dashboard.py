@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.analysis.agreement import JudgeAgreement, judge_agreements
+from shortlist.analysis.judges import JudgeAgreement, judge_agreements
 from shortlist.analysis.ranking import rank_items
 from shortlist.analysis.votes import study_votes
 from shortlist.core.stopping.verdict import Verdict

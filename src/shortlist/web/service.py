@@ -19,7 +19,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from sqlalchemy import select
 from starlette.types import Scope
 
-from shortlist.analysis.agreement import JudgeAgreement
+from shortlist.analysis.judges import JudgeAgreement
 from shortlist.errors import NotJudgedHere, UnknownStudy
 from shortlist.judges.setup import set_up_materials
 from shortlist.study.create import load_study

@@ -1,25 +1,48 @@
-"""The owner's side of a study: create, view, open, pause, close, undo votes, export, report."""
+"""The owner's side of a study: create, view, open, pause, close, undo votes, export, report. And pictures of items: the
+owner uploads them, the study's judges see them."""
 
+import secrets
+import struct
 import threading
+import time
+from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, HTTPException, Path, Request, Response, UploadFile
+from sqlalchemy import insert, select, update
 
-from shortlist.errors import BadCases, BadProblem, BadVotes, NotJudgedHere
+from shortlist.errors import BadCases, BadProblem, BadUpload, BadVotes, NotJudgedHere
 from shortlist.report.page import POLICY, make_report
 from shortlist.study.create import create_study
+from shortlist.study.schema import uploads
+from shortlist.study.sql import Database
 from shortlist.votes.table import make_table
 from shortlist.votes.write import WRITERS
-from shortlist.web.auth import Kind, Owner, QuestionId, ServiceDep, StudyName, find_judge, revoke, split_id
+from shortlist.web.auth import (
+    JUDGE_COOKIE,
+    OWNER_COOKIE,
+    Kind,
+    Owner,
+    QuestionId,
+    ServiceDep,
+    StudyName,
+    find_judge,
+    revoke,
+    session,
+    split_id,
+)
 from shortlist.web.dashboard import dashboard, state_of
 from shortlist.web.display import Content, make_display, save_display, set_closed
 from shortlist.web.routes.questions import find_question, undo_vote
-from shortlist.web.routes.uploads import check_free, claim
-from shortlist.web.schemas import Dashboard, JudgeIn, SettingsIn, StateIn, Studies, StudyIn, StudyLine, problems
+from shortlist.web.schemas import Dashboard, JudgeIn, SettingsIn, StateIn, Studies, StudyIn, StudyLine, Upload, problems
 from shortlist.web.service import OpenStudy, Service, newest_studies, study_id
 
 MIN_JUDGES = 2  # people judge by links, and one of them should not decide alone
 MOST_LISTED = 100  # each study in the list is opened
+LARGEST_SIDE = 12_000  # pixels of a picture
+NOTHING_ALLOWED = "default-src 'none'; sandbox"
+PictureId = Annotated[str, Path(pattern="^[0-9a-f]{24}$")]
 router = APIRouter(prefix="/api", tags=["studies"], responses=problems(401))
+pictures = APIRouter(tags=["pictures"])
 _drawing = threading.Lock()  # matplotlib draws one figure at a time
 
 
@@ -147,3 +170,92 @@ def _dashboard(service: Service, opened: OpenStudy, changed: bool = True) -> Das
     if changed:
         service.database.flush()
     return Dashboard(**dashboard(service.database, opened))
+
+
+@pictures.post("/api/uploads", status_code=201, responses=problems(401, 403))
+def upload(service: ServiceDep, token: Owner, file: UploadFile) -> Upload:
+    """Upload a PNG, JPEG, GIF or WebP picture. Its type is read from its bytes."""
+    limit = service.settings.upload_bytes
+    data = file.file.read(limit + 1)
+    if len(data) > limit:
+        raise HTTPException(413, f"this picture is too large; the limit is {limit:,} bytes")
+    return Upload(image=f"/uploads/{keep(service.database, data)}")
+
+
+@pictures.get("/uploads/{id}", include_in_schema=False)
+def picture(request: Request, service: ServiceDep, id: PictureId) -> Response:
+    """For the owner, and for judges of the study that the picture belongs to."""
+    found = fetch(service.database, id)
+    if found is None or not (_is_owner(request, service) or _is_judge(request, service, found.study)):
+        raise HTTPException(404, "there is no such picture, or you may not see it")
+    headers = {"content-security-policy": NOTHING_ALLOWED, "cache-control": "private, max-age=86400, immutable"}
+    return Response(found.data, media_type=found.type, headers=headers)
+
+
+def _is_owner(request: Request, service: Service) -> bool:
+    return session(request, service, OWNER_COOKIE, Kind.owner_session) is not None
+
+
+def _is_judge(request: Request, service: Service, study: int | None) -> bool:
+    names = [name for name in request.cookies if name.startswith(JUDGE_COOKIE)]
+    found = (session(request, service, name, Kind.judge_session) for name in names)
+    return study is not None and any(token is not None and token.study_id == study for token in found)
+
+
+class Picture(NamedTuple):
+    type: str
+    data: bytes
+    study: int | None
+
+
+def picture_type(data: bytes) -> str:
+    """image/png, jpeg, gif or webp; raises BadUpload for anything else. SVG is refused because it can hold scripts."""
+    kind, size = _kind(data)
+    if kind is None:
+        raise BadUpload("this file is not a PNG, JPEG, GIF or WebP picture; convert it first")
+    if size is not None and not 0 < max(size) <= LARGEST_SIDE:
+        raise BadUpload(f"this picture is too large; the limit is {LARGEST_SIDE:,} pixels a side")
+    return f"image/{kind}"
+
+
+def _kind(data: bytes) -> tuple[str | None, tuple[int, int] | None]:
+    if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR" and len(data) > 33:
+        return "png", struct.unpack(">II", data[16:24])
+    if data.startswith((b"GIF87a", b"GIF89a")) and len(data) > 13:
+        return "gif", struct.unpack("<HH", data[6:10])
+    if data.startswith(b"\xff\xd8\xff") and len(data) > 20:
+        return "jpeg", None
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP" and len(data) > 20:
+        return "webp", None
+    return None, None
+
+
+def keep(database: Database, data: bytes) -> str:
+    """Store a picture and return its id."""
+    row = {"id": secrets.token_hex(12), "study": None, "type": picture_type(data), "data": data, "created": time.time()}
+    with database.changing() as connection:
+        connection.execute(insert(uploads), row)
+    return str(row["id"])
+
+
+def fetch(database: Database, name: str) -> Picture | None:
+    with database.reading() as connection:
+        row = connection.execute(
+            select(uploads.c.type, uploads.c.data, uploads.c.study).where(uploads.c.id == name)
+        ).first()
+    return None if row is None else Picture(row.type, row.data, row.study)
+
+
+def check_free(database: Database, names: list[str]) -> None:
+    """Raise BadUpload unless all of these were uploaded and belong to no study yet."""
+    with database.reading() as connection:
+        free = uploads.c.id.in_(names) & uploads.c.study.is_(None)
+        found = set(connection.scalars(select(uploads.c.id).where(free)))
+    if found != set(names):
+        raise BadUpload("a picture was not uploaded here or belongs to another study; upload it again")
+
+
+def claim(database: Database, names: list[str], study: int) -> None:
+    """Give these pictures to a study: its judges may then see them."""
+    with database.changing() as connection:
+        connection.execute(update(uploads).where(uploads.c.id.in_(names)).values(study=study))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shortlist.outputs.texts import asked, said, without_thinking
+from shortlist.outputs.rows import asked, said, without_thinking
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import chi2, kstest
 
-from shortlist.analysis.fit_test import fit_test
+from shortlist.analysis.checks import fit_test
 from shortlist.analysis.votes import table_votes
 from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.core.problem import Problem
