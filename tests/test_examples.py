@@ -9,6 +9,8 @@ import pytest
 
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 BEST = {
     "prompts.py": {"reason then check", "three examples", "step by step"},

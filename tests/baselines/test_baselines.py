@@ -15,6 +15,8 @@ from shortlist.simulation.run import METHODS, simulate
 from shortlist.simulation.worlds import Recorded, Sst, Utilities, constant, equally_spaced
 from tests.baselines.worlds import certain, shuffled, spaced
 
+pytestmark = pytest.mark.slow
+
 EASY = Utilities((2.0, 1.0, -1.0, -2.0), 2)
 every_baseline = pytest.mark.parametrize("name", BASELINES)
 # n, k, gap of equally spaced utilities, or n, k, p: mean comparisons of an independent implementation at delta 0.01

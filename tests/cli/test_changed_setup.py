@@ -9,6 +9,8 @@ from shortlist import load_study
 from tests.cli.terminal import Terminal
 from tests.judges.server import serving
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {"apple": "a crisp answer", "banana": "a soft answer", "cherry": "b sour answer", "date": "b sweet answer"}
 CASES = {f"c{number}": f"case {number}" for number in range(40)}
 PROMPT = "On {case}:\n[Answer A]\n{first}\n[End]\n[Answer B]\n{second}\n[End]"

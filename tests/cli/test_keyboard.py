@@ -6,6 +6,8 @@ from shortlist import load_study
 from shortlist.study.sql import close_databases
 from tests.cli.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(shortlist):

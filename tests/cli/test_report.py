@@ -10,6 +10,8 @@ from shortlist.votes.write import write_votes
 from tests.analysis.studies import ITEMS, table
 from tests.report.html import check
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(shortlist):

@@ -11,6 +11,8 @@ from shortlist import load_study
 from tests.cli.terminal import Terminal
 from tests.judges.server import serving
 
+pytestmark = pytest.mark.slow
+
 STRENGTH = {"apple": 4, "banana": 3, "cherry": 1, "date": 0}
 PROGRAM = """
 import json, random, sys, time

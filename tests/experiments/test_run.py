@@ -14,6 +14,8 @@ from shortlist import make_instance, simulate
 
 from .conftest import TINY, finish, log_lines, results, start, write
 
+pytestmark = pytest.mark.slow
+
 
 def table(folder, name="tiny"):
     with results(folder, name=name).open(newline="") as file:

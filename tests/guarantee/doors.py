@@ -25,7 +25,7 @@ class Door:
     safeguard: str
     assumes: str  # what is left to assume with the safeguard
     fooled: Callable[[bool, int], bool]
-    runs: tuple[int, int] = (100, 30)
+    runs: tuple[int, int] = (100, 20)
     many: tuple[int, int] = (1000, 400)
     breaks: bool = True
 

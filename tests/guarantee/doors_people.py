@@ -161,16 +161,16 @@ def two_judges_finish(seed, most=2000):
 
 BALLOT = "one ballot per judge, on which no item is bet against twice"
 FRESH = "judges are independent draws from the public"
-RUNS = (40, 40)
+RUNS = (30, 30)
 DOORS = [
     Door("one target five times on a ballot", BALLOT, FRESH, sessions(100, 5, ITEMS[:3]), RUNS),
     Door("ten judges in sessions", BALLOT, FRESH, sessions(10, 60, ITEMS[:3]), RUNS),
     Door("raters used again and again", BALLOT, FRESH, raters_reused, RUNS),
     Door("a judge who comes back", "later votes of a judge bet nothing", "a judge has one name", returning, RUNS),
-    Door("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting, RUNS),
+    Door("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting, (30, 15)),
     Door("a ballot drawn around conflicts of interest", "a ballot is drawn first, then cut", FRESH, conflicts, RUNS),
     Door(
         "one judge fills two accounts (m = 2)", "every step of a proof needs evidence of m judges",
-        "names are different people", one_judge_fills_accounts, (30, 20),
+        "names are different people", one_judge_fills_accounts, (20, 8),
     ),
 ]  # fmt: skip

@@ -54,7 +54,7 @@ def one_target(seed, judges=40, public=True):
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_one_opinion_of_an_item_counts_once():
     assert rate(one_target, 60) <= 0.08
     assert rate(lambda seed: one_target(seed, public=False), 60) > 0.1
@@ -97,13 +97,13 @@ def returning(seed, renamed=False):
     return is_wrong(study)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_judges_who_leave_where_they_would_lose():
     assert rate(quitting, 150) <= 0.08
     assert rate(lambda seed: quitting(seed, public=False), 60) > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_judges_who_come_back():
     assert rate(returning, 150) <= 0.08
     assert rate(lambda seed: returning(seed, renamed=True), 60) > 0.1
@@ -160,7 +160,7 @@ def ballots(seed, judges, leave=0.1, at_once=20):
     return public.is_false(study)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_panel_asked_in_sessions_proves_its_own_taste_and_ballots_do_not():
     assert rate(sessions, 15) > 0.3
     assert rate(lambda seed: ballots(seed, 60), 15) <= 0.1

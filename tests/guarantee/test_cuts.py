@@ -44,7 +44,7 @@ def by_cuts(name_or_world, *details, **how):
     return name_or_world(*details, stopping=CUTS, crosses=crosses, **how)
 
 
-@pytest.mark.parametrize("name", [name for name in SCENARIOS if not name.startswith("equal")])
+@pytest.mark.parametrize("name", ["tie at the cutoff", "drifting judges", "k > n/2", "gaussian"])
 def test_no_more_than_delta_are_fooled(name):
     fooled, crossed, _ = np.sum([by_cuts(SCENARIOS[name], seed) for seed in range(RUNS)], axis=0)
     print(f"{name}: fooled {fooled / RUNS:.3f}, crossed {crossed / RUNS:.3f}")
@@ -59,7 +59,7 @@ WORLDS = {
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize(("n", "k"), [(4, 2), (6, 3), (6, 4)])
+@pytest.mark.parametrize(("n", "k"), [(4, 2), (6, 4)])
 def test_the_true_set_is_hardly_ever_rejected(world, n, k):
     truth = set(range(k))
     runs = [by_cuts(play, seed, Problem(n, k, DELTA), truth, WORLDS[world](n)) for seed in range(MANY)]

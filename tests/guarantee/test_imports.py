@@ -125,6 +125,7 @@ def rated_again(unit, wins):
     return ["a"] * len(outcomes), ["b"] * len(outcomes), outcomes, [unit] * len(outcomes)
 
 
+@pytest.mark.slow
 def test_units_are_compared_over_all_imports():
     """Noise, one unit per import. With weights 1/m in every import 22 of 30 such studies are proved, and a count above
     5 has probability 0.3 % if each is with probability 0.05."""

@@ -11,6 +11,8 @@ from shortlist.errors import BadJudge, JudgeFailed
 from tests.judges.server import fail, say, send
 from tests.judges.world import AT_ONCE, new_study
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-this-is-the-secret-42"
 ECHO = f'{{"error": {{"message": "Incorrect API key provided: {KEY}."}}}}'.encode()
 

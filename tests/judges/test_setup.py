@@ -11,6 +11,8 @@ from shortlist.judges.setup import settings_of
 from shortlist.study.events import fingerprint
 from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy
 
+pytestmark = pytest.mark.slow
+
 CASES = [shortlist.Case(f"c{number}", f"case {number}") for number in range(3)]
 TEXTS = {item: f"{item} as it was" for item in ITEMS}
 

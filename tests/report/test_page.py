@@ -15,6 +15,8 @@ from shortlist.study.rows import STATUSES
 from tests.analysis.studies import KINDS, analysis_of, report_of, study_of, table
 from tests.report.html import check
 
+pytestmark = pytest.mark.slow
+
 EVIL = (
     "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</title></svg><svg onload=alert(3)>", "a & b < c",
     "$\\frac{1}{0}$ $x_", "‮desrever", "line\nbreak\ttab", "ü" * 300, "javascript:alert(4)", "{{7*7}} ${x} %s",

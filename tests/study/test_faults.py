@@ -17,6 +17,8 @@ from shortlist.study.schema import events, tables
 from shortlist.study.snapshot import decode
 from shortlist.study.sql import Database, close_databases, open_database
 
+pytestmark = pytest.mark.slow
+
 CLEAR = (BrokenChain, BadStorage)
 
 

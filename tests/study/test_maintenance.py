@@ -14,6 +14,8 @@ from shortlist.study.maintenance import back_up, check_study, copy_study, delete
 from shortlist.study.sql import close_databases, open_database
 from tests.patience import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def played(url, votes=30, name="s"):
     study = create_study(["a", "b", "c", "d"], k=1, storage=url, name=name, seed=3, load_if_exists=True)

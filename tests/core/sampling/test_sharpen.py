@@ -291,6 +291,7 @@ def test_posterior_ends_and_tolerance_is_kept():
     assert simulate(tied, "sharpen", 3, 1, stopping="edges", tolerance=0.2, max_votes=400).correct == 3
 
 
+@pytest.mark.slow
 def test_the_answer_is_right_more_often_than_with_uniform_questions():
     """With 40 runs 32 and 6 were right; by chance alone such a difference has a probability below 1 %."""
     world, runs = equally_spaced(20, 3, 0.4, BradleyTerry()), 16
