@@ -155,3 +155,14 @@ def test_the_makefile_explains_itself():
     text = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for target in ("demo", "test", "check", "slow", "bench", "docs"):
         assert target in text
+
+
+@pytest.mark.slow
+def test_the_way_of_one_vote_names_every_file_that_it_passes():
+    """Shared helpers with a line of their own in the map are left out."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "one_vote.py")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    passed = set(re.findall(r"^ +\d+ +([\w/]+\.py):", printed, re.MULTILINE))
+    way = (ROOT / "docs" / "architecture.md").read_text().split("## The way of one vote")[1].split("\n## ")[0]
+    assert len(passed) > 20
+    assert {file for file in passed if f"`{file}`" not in way} <= {"core/problem.py", "core/sampling/__init__.py"}
