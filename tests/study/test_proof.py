@@ -36,6 +36,10 @@ def test_verify_agrees_with_a_random_study_of_each_kind():
     assert sum(proved) >= 5
 
 
+def test_a_vote_that_is_withdrawn_after_the_budget_ended_a_study_changes_no_proof():
+    agree(1301)
+
+
 @pytest.mark.slow
 def test_verify_agrees_with_random_studies():
     """All kinds of studies, 5 of each. Most are proved, so that there is something to agree about."""

@@ -98,9 +98,9 @@ class _Tracer:
             self.marks = self.marks if isinstance(event, Withdrawn) else {}  # those that are left were made again
         self._note_marks(state.settled.evidence.kept_ledger)
         verdict = state.settled.verdict
-        if verdict.reason == "certified" or _certain(verdict) - known:
+        if verdict.done or _certain(verdict) - known:
             self.extend()
-        if verdict.reason == "certified":
+        if verdict.done:  # what happens later does not change it, also if the vote budget ended the study
             self.reached = number
 
     def _note_marks(self, ledger: Ledger) -> None:
