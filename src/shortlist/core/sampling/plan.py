@@ -90,8 +90,10 @@ class _Prices:
     ) -> tuple[Ints, Ints, Floats]:
         """Comparisons with their costs. With `cuts`, accounts may be enough by themselves and not for all sets that
         they cross: then they cost what is missing there. `out` are more items that are out if a source is."""
+        if not self.is_joint:
+            return source, target, costs
         full = np.flatnonzero((costs == 0) & np.isfinite(self.gains(source, target, across=False)))
-        if not (self.is_joint and len(full)):
+        if not len(full):
             return source, target, costs
         columns = starts(self.problem.n, source[full])
         if out is not None:
