@@ -159,9 +159,17 @@ async def watch(log, begin):
         print(f"\r{len(log.told):,} votes, {time.monotonic() - begin:.0f} s", end="", file=sys.stderr, flush=True)
 
 
+def command_of(pid):
+    """The command of a process; empty if it has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def worker_pids(server):
     found = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True).stdout.split()
-    return [int(pid) for pid in found if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
+    return [int(pid) for pid in found if "spawn_main" in command_of(pid)]
 
 
 def kill_worker(server):
