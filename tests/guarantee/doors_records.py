@@ -199,7 +199,8 @@ DOORS = [
     ),
     Door(
         "a smaller delta after a look", "what was proved with the larger delta is worked out again",
-        "lowering delta was decided beforehand; if not, the larger delta is what is proved", lower_delta, runs=(100, 30),
+        "lowering delta was decided beforehand; if not, the larger delta is what is proved", lower_delta,
+        runs=(100, 30),
     ),
     Door(
         "end the study before an answer, then raise the budget", "all answers after the end count",
