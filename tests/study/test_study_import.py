@@ -140,3 +140,14 @@ def test_glr_takes_no_case_of_a_question_again():
     study.tell(study.ask(cases=["c1"]), 1.0)
     with pytest.raises(BadProblem, match="takes every vote as independent"):
         study.import_votes(["a"], ["b"], [1.0], unit=["c1"])
+
+
+def test_recorded_votes_are_drawn_or_imported_and_not_both():
+    drawn = create_study(["a", "b"], 1)
+    drawn.tell(drawn.ask(cases={("a", "b"): ["vote 0", "vote 1"]}, once=True), "tie")
+    with pytest.raises(BadProblem, match="would count twice"):
+        drawn.import_votes(["a"], ["b"], [1.0])
+    imported = create_study(["a", "b"], 1)
+    imported.import_votes(["a"], ["b"], [1.0])
+    with pytest.raises(BadProblem, match="would count twice"):
+        imported.ask(cases={("a", "b"): ["vote 0"]}, once=True)

@@ -34,10 +34,9 @@ ONE_JUDGE = "The result is about this judge's answers, and says nothing about ot
 
 def check_claim(claim: str) -> CasesClaim:
     """Raise BadProblem unless this is a claim about cases."""
-    for known in get_args(CasesClaim):
-        if claim == known:
-            return known  # type: ignore[no-any-return]
-    raise BadProblem(f"cases_claim is {claim!r}; choose one of {', '.join(map(repr, get_args(CasesClaim)))}")
+    if claim not in get_args(CasesClaim):
+        raise BadProblem(f"cases_claim is {claim!r}; choose one of {', '.join(map(repr, get_args(CasesClaim)))}")
+    return "like these" if claim == "like these" else "these"
 
 
 def check_judges_claim(claim: str, any_order: bool) -> JudgesClaim:

@@ -71,6 +71,11 @@ from shortlist.study.view import StudyView
 
 Cases = Sequence[str] | Mapping[Pair, Sequence[str]]  # ids, for all pairs or by pair
 
+BOTH_WAYS = (
+    "a recorded vote that is drawn and also imported would count twice, so a study takes recorded votes in one of the "
+    "two ways; use another study"
+)
+
 
 class Study(StudyView):
     """A search for the best k items. `create_study` and `load_study` return one."""
@@ -340,6 +345,8 @@ class Study(StudyView):
         with self._sync.transaction():
             for voided in self._state.voided.intersection(name for name in rows.judge if name is not None):
                 raise VoidJudge(voided)
+            if self._state.pools.recorded:
+                raise BadProblem(BOTH_WAYS)
             if self._state.unsettled and not self._state.any_order:
                 raise BadProblem("votes count in the order asked, and questions are pending; answer or skip them first")
             self._add(make_import(rows, source, self._state, self._sync.table, self.items))
@@ -426,6 +433,8 @@ class Study(StudyView):
             return NO_CASES
         used = self._sync.table.seen_units if once or self.cases_claim == "like these" else None
         if isinstance(cases, Mapping):
+            if used is not None and self._sync.table.digests:
+                raise BadProblem(BOTH_WAYS)
             return CasePool({number_of_pair(self._number, *pair): ids for pair, ids in cases.items()}, used)
         return CasePool(cases, used)
 
