@@ -60,10 +60,11 @@ faults: $(READY)  ## play faults of storages, processes and clocks with real pro
 bench: $(READY)  ## print the benchmark table
 	$(BIN)/python benchmarks/run.py
 
-FIGURES := headline against-n against-k against-delta alpha-against-k alpha-against-n-and-gap allocation decision-time
+FIGURES := headline peers-at-a-budget peers-to-a-proof against-n against-k against-delta alpha-against-k alpha-against-n-and-gap allocation decision-time
 figures: $(READY)  ## run all experiments (more than an hour; can be interrupted and resumed) and draw them
 	for name in $(FIGURES); do $(BIN)/python -m experiments run $$name || exit; done
 	for name in $(FIGURES) times-the-bound; do $(BIN)/python -m experiments plot $$name || exit; done
+	cp experiments/results/peers-*.png docs/images/
 
 docs: $(DOCS_READY)  ## build the documentation: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

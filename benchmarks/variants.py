@@ -28,10 +28,9 @@ from shortlist.core.stopping import edges
 from shortlist.core.stopping.chains import absorb, each_alone, grid_accounts, grid_level, starts
 from shortlist.core.tally import Block
 from shortlist.simulation.run import simulate
-from shortlist.simulation.worlds import Instance, Sst, Utilities, equally_spaced
+from shortlist.simulation.worlds import NEAR_TIES, Instance, Sst, Utilities, equally_spaced
 
 SEED = 2026
-NEAR_TIES = (3.0, 2.0, 1.0, 0.303, 0.3, -0.1, -0.103, -1.0, -2.0, -3.0)
 INSTANCES: dict[str, tuple[Instance, int]] = {
     "n = 20": (equally_spaced(20, 5, 0.25, BradleyTerry()), 40),
     "n = 50": (equally_spaced(50, 5, 0.25, BradleyTerry()), 20),

@@ -80,7 +80,7 @@ def measure(url, folder, given):
 def play(server, given, workers):
     owner = Owner(server, owner_key(server, server.owner_token))
     owner.create("load", ITEMS, K, delta=0.01, max_votes=given.votes)
-    judges = {client: f"judge {i:02}" for i, client in enumerate(owner.judges("load", *names(given.judges)))}
+    judges = {client: f"judge #{i}" for i, client in enumerate(owner.judges("load", *names(given.judges)), 1)}
     tokens = {name: client.headers["authorization"] for client, name in judges.items()}
     log, begin = Log(), time.monotonic()
     asyncio.run(crowd(server, tokens, given, log, begin))

@@ -18,8 +18,9 @@ from rich.progress import Progress as Bar
 from experiments import engines
 from experiments import run as runner
 from experiments.errors import BadExperiment
-from experiments.figures import draw
-from experiments.sweep import Sweep, load_sweep, sweep_names
+from experiments.figures import draw, read_rows
+from experiments.race_figures import markdown
+from experiments.sweep import RACES, Sweep, load_sweep, sweep_names
 from experiments.tables import TEXT_COLUMNS, Row
 from shortlist.errors import ShortlistError
 
@@ -168,7 +169,7 @@ def _as_numbers(row: Row) -> dict[str, Any]:
 
 
 def _show_rows(rows: list[Row], measure: str) -> None:
-    if measure == "shares":
+    if measure in ("shares", "exact"):
         return
     width = max(len(row["id"]) for row in rows)
     for row in rows:
@@ -176,7 +177,12 @@ def _show_rows(rows: list[Row], measure: str) -> None:
         right = f", {row['correct']} correct" if row["correct"] else ""
         mean = float(row["mean"])
         shown = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
-        print(f"{row['id']:<{width}}  {shown:>12} {measure}{spread}, {_runs(row['runs'])}{right}")
+        unit = "votes" if measure == "proofs" else measure
+        print(f"{row['id']:<{width}}  {shown:>12} {unit}{spread}, {_runs(row['runs'])}{_proved(row)}{right}")
+
+
+def _proved(row: Row) -> str:
+    return f", {row['proved']} proved" if "proved" in row else ""
 
 
 @app.command()
@@ -186,6 +192,16 @@ def plot(name: str = NAME, results: Path = RESULTS, as_json: bool = JSON) -> Non
     if as_json:
         return _print_json({"experiment": name, "files": files})
     print(f"Figures: {', '.join(files)}")
+
+
+@app.command()
+def table(name: str = NAME, results: Path = RESULTS) -> None:
+    """Print the tables of the documentation, in Markdown, from the table of an experiment that compares rules."""
+    sweep = load_sweep(name)
+    if sweep.measure not in RACES:
+        raise BadExperiment(f"{name} compares no sampling rules; see {runner.table_path(sweep, results)}")
+    for line in markdown(read_rows(sweep, results), sweep.measure, sweep.figure["reference"]):
+        print(line)
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """Draw tables as figures: PNG and PDF files next to the table.
 
 A figure of kind `lines` or `ratios` has log-log panels with standard errors and one legend that says how many runs a
-point averages. A figure of kind `heat` shows the share of comparisons that each pair gets.
+point averages. A figure of kind `heat` shows the share of comparisons that each pair gets, one of kind `race` compares
+sampling rules world by world (`race_figures`).
 """
 
 import math
@@ -20,6 +21,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from experiments.errors import BadExperiment
 from experiments.method_styles import AXES, WORLDS, methods, runs, style_of
+from experiments.race_figures import draw_exact, draw_proofs
 from experiments.run import table_path
 from experiments.sweep import LOWER_BOUND, W_STAR, Sweep, load_sweep
 from experiments.tables import Row, columns, read_table, whole_file
@@ -47,7 +49,8 @@ def _save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _rows(sweep: Sweep, folder: Path) -> list[Row]:
+def read_rows(sweep: Sweep, folder: Path) -> list[Row]:
+    """The table of a sweep that was run."""
     rows = read_table(table_path(sweep, folder), columns(sweep))
     if not rows:
         raise BadExperiment(
@@ -57,20 +60,25 @@ def _rows(sweep: Sweep, folder: Path) -> list[Row]:
 
 
 def _lines(sweep: Sweep, folder: Path) -> Figure:
-    panels = panels_of(sweep, _rows(sweep, folder))
+    panels = panels_of(sweep, read_rows(sweep, folder))
     return draw_curves(panels, sweep.title, AXES.get(sweep.measure, sweep.measure), sweep.figure.get("band"))
 
 
 def _ratios(sweep: Sweep, folder: Path) -> Figure:
     sources = [load_sweep(name) for name in sweep.figure["sources"]]
-    panels = ratio_panels([(source, _rows(source, folder)) for source in sources])
+    panels = ratio_panels([(source, read_rows(source, folder)) for source in sources])
     if not panels:
         raise BadExperiment(f"no cell in {folder} has its lower bound beside it; run the cells */lower-bound too")
     return draw_curves(panels, sweep.title, AXES["times_bound"])
 
 
 def _heat(sweep: Sweep, folder: Path) -> Figure:
-    return draw_heat(_rows(sweep, folder), sweep.title)
+    return draw_heat(read_rows(sweep, folder), sweep.title)
+
+
+def _race(sweep: Sweep, folder: Path) -> Figure:
+    drawing = draw_exact if sweep.measure == "exact" else draw_proofs
+    return drawing(read_rows(sweep, folder), sweep.title)
 
 
 class Panel(NamedTuple):
@@ -265,4 +273,6 @@ def _mark(axes: Axes, k: int, n: int) -> None:
     axes.set_xlabel("item, best first")
 
 
-_KINDS: dict[str, Callable[[Sweep, Path], Figure]] = {"lines": _lines, "ratios": _ratios, "heat": _heat}
+_KINDS: dict[str, Callable[[Sweep, Path], Figure]] = {
+    "lines": _lines, "ratios": _ratios, "heat": _heat, "race": _race,
+}  # fmt: skip

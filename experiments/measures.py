@@ -4,6 +4,8 @@
   but the fewest comparisons that any method can need in that run's world.
 - shares: the fraction of comparisons that each pair gets. `w-star` is the best allocation for the true utilities.
 - milliseconds: the time to choose one question and learn from its answer.
+- exact: whether the answer is exactly the top k after 100, 200, 500, 1,000 and 2,000 votes, up to `max_votes`.
+- proofs: votes until the answer is proved, at most `max_votes`. These two compare sampling rules (`races`).
 """
 
 import json
@@ -15,7 +17,8 @@ import numpy as np
 
 from experiments.errors import BadExperiment
 from experiments.provenance import provenance
-from experiments.sweep import LOWER_BOUND, W_STAR, Cell
+from experiments.races import RULES, Race, exact_sets, proof
+from experiments.sweep import LOWER_BOUND, RACES, W_STAR, Cell
 from shortlist import make_instance
 from shortlist.core import loop, revisions
 from shortlist.core.linalg import one_thread
@@ -36,6 +39,7 @@ PLAYED_BY = {
     "comparisons": (*METHODS, LOWER_BOUND),
     "shares": (*SAMPLED, W_STAR),
     "milliseconds": tuple(SAMPLING_RULES),
+    **dict.fromkeys(RACES, RULES),
 }
 VOTES_AN_ITEM, ROUNDS = 20, 100  # votes before decisions are timed, and how many decisions
 
@@ -56,7 +60,9 @@ def check_cell(cell: Cell) -> None:
     if cell["method"] in (LOWER_BOUND, W_STAR) and draw_world(instance, 0, 0).theta is None:
         raise BadInstance(f"cell {cell.id}: {cell['method']} needs true utilities, which {instance.name} does not have")
     Problem(instance.n, instance.k, cell["delta"])
-    if cell["method"] in METHODS:
+    if cell.measure in RACES:
+        _race(cell.definition).prepare()
+    elif cell["method"] in METHODS:
         _prepare(cell.definition, solve=False)
 
 
@@ -110,7 +116,23 @@ def _vote(state: loop.State, world: World, pair: int, rng: np.random.Generator) 
     return vote, time.perf_counter() - began
 
 
-_MEASURES = {"comparisons": _comparisons, "shares": _shares, "milliseconds": _milliseconds}
+def _exact(definition: Definition, number: int) -> dict[str, Any]:
+    return {"exact": exact_sets(_race(definition), definition["seed"], number)}
+
+
+def _proofs(definition: Definition, number: int) -> dict[str, Any]:
+    found = proof(_race(definition), definition["seed"], number)
+    return {"proofs": found.votes, "proved": found.proved, "correct": found.correct}
+
+
+def _race(definition: Definition) -> Race:
+    names = ("method", "delta", "growth", "max_votes", "stopping")
+    return Race(_instance(definition), **{name: definition[name] for name in names if name in definition})
+
+
+_MEASURES = {
+    "comparisons": _comparisons, "shares": _shares, "milliseconds": _milliseconds, "exact": _exact, "proofs": _proofs,
+}  # fmt: skip
 
 
 def _instance(definition: Definition) -> Instance:

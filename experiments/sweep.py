@@ -22,14 +22,25 @@ PARAMETERS: dict[str, type[Any]] = {
     "instance": str, "n": int, "k": int, "gap": float, "delta": float, "method": str, "stopping": str, "alpha": float,
     "growth": float, "seed": int,
 }  # fmt: skip
+RACES = ("exact", "proofs")  # measures that compare sampling rules with the same coins
+RACE_PARAMETERS = {**PARAMETERS, "max_votes": int}
 SECTIONS = ("title", "measure", "id", "figure", "all", "grid", "except")
 REQUIRED = ("instance", "n", "k", "delta", "method", "seed", "runs")
-KEYS = {**PARAMETERS, "runs": int, "seconds": float}
+RACE_REQUIRED = {"exact": ("growth", "max_votes"), "proofs": ("growth", "max_votes", "stopping")}
+KEYS = {**RACE_PARAMETERS, "runs": int, "seconds": float}
 KIND_NAMES = {str: "a text", int: "a whole number", float: "a number"}
 UNNAMED = ("instance", "method", "stopping")  # an id gives their value without their name
-FIGURE_SETTINGS = {"lines": ("x", "across", "down", "band"), "heat": (), "ratios": ("sources",)}  # by kind of figure
+FIGURE_SETTINGS = {
+    "lines": ("x", "across", "down", "band"), "heat": (), "ratios": ("sources",), "race": ("reference",),
+}  # fmt: skip
+WORLD = ("instance", "n", "k", "gap", "delta", "seed")  # what the world of a run, and its lower bound, depend on
 X_AXES = ("n", "k", "gap", "delta", "alpha", "growth")
 PANEL_AXES = ("instance", "n", "k", "gap", "delta", "stopping", "alpha", "growth")
+
+
+def parameters_of(measure: str) -> dict[str, type[Any]]:
+    """The parameters of a cell, which are columns of its table too."""
+    return RACE_PARAMETERS if measure in RACES else PARAMETERS
 
 
 @cache
@@ -156,14 +167,15 @@ def _matches(chosen: dict[str, Any], where: dict[str, Any]) -> bool:
 
 
 def _make_cell(name: str, measure: str, id_parts: list[str], chosen: dict[str, Any]) -> Cell:
-    _check_settings(name, chosen)
-    parameters = {key: kind(chosen[key]) for key, kind in PARAMETERS.items() if key in chosen and _applies(key, chosen)}
+    _check_settings(name, measure, chosen)
+    known = parameters_of(measure)
+    parameters = {key: kind(chosen[key]) for key, kind in known.items() if key in chosen and _applies(key, chosen)}
     parts = (chosen[key] if key in UNNAMED else f"{key}={chosen[key]:g}" for key in id_parts)
     return Cell("/".join([name, *parts]), measure, parameters, chosen["runs"], float(chosen.get("seconds", 1.0)))
 
 
-def _check_settings(name: str, chosen: dict[str, Any]) -> None:
-    for key in REQUIRED:
+def _check_settings(name: str, measure: str, chosen: dict[str, Any]) -> None:
+    for key in (*REQUIRED, *RACE_REQUIRED[measure]) if measure in RACES else REQUIRED:
         if key not in chosen:
             raise BadExperiment(f"experiment {name} has a cell without {key}")
     for key, value in chosen.items():
@@ -211,6 +223,8 @@ def _wrong_lines(measure: str, figure: Mapping[str, Any]) -> str:
             return f"draws {axis} = {figure.get(axis)!r}; choose from {', '.join(known)}"
     if measure == "shares":
         return "measures shares of pairs; draw them with kind = 'heat'"
+    if measure in RACES:
+        return f"measures {measure}; draw them with kind = 'race'"
     band = figure.get("band", [0, 1])
     if not isinstance(band, list) or len(band) != 2 or not all(isinstance(end, int | float) for end in band):
         return f"shades the band {band!r}; a band is two numbers"
@@ -227,14 +241,20 @@ def _wrong_ratios(measure: str, figure: Mapping[str, Any]) -> str:
     return "" if named else "draws ratios, and needs sources = [names of experiments]"
 
 
+def _wrong_race(measure: str, figure: Mapping[str, Any]) -> str:
+    if not isinstance(figure.get("reference"), str):
+        return "draws a race, and needs reference = the method that others are compared with"
+    return "" if measure in RACES else f"draws a race, which shows measure = {' or '.join(map(repr, RACES))}"
+
+
 _FIGURE_CHECKS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
-    "lines": _wrong_lines, "heat": _wrong_heat, "ratios": _wrong_ratios,
+    "lines": _wrong_lines, "heat": _wrong_heat, "ratios": _wrong_ratios, "race": _wrong_race,
 }  # fmt: skip
 
 
 def _check_places(name: str, figure: Mapping[str, Any], cells: Sequence[Cell]) -> None:
     """Two cells at one place would be joined into one curve, or drawn over each other."""
-    axes = [figure[axis] for axis in ("x", "across", "down") if axis in figure]
+    axes = [figure[axis] for axis in ("x", "across", "down") if axis in figure] or [*WORLD, "stopping"]
     drawn: dict[tuple[Any, ...], str] = {}
     for cell in cells:
         other = drawn.setdefault((cell["method"], *(cell[axis] for axis in axes)), cell.id)

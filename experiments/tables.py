@@ -21,19 +21,22 @@ from typing import IO, Any
 import numpy as np
 
 from experiments.errors import BadExperiment, RunsFailed
-from experiments.sweep import LOWER_BOUND, PARAMETERS, Cell, Sweep
+from experiments.races import CHECKPOINTS
+from experiments.sweep import LOWER_BOUND, PARAMETERS, RACE_PARAMETERS, WORLD, Cell, Sweep, parameters_of
 from shortlist.core.pairs import all_pairs
 
 Record = dict[str, Any]  # cell, run, definition, result, seconds, version, commit
 Row = dict[str, str]
 SHAPE = {"cell": str, "run": int, "definition": dict, "result": dict, "version": str, "commit": str}
 TEXT_COLUMNS = ("id", "instance", "method", "stopping", "version", "commit")  # the other columns are numbers
-WORLD = ("instance", "n", "k", "gap", "delta", "seed")  # what a lower bound depends on
 FIXED = ("equally-spaced",)  # instances whose world is always the same: they need one lower bound
 SPREAD = ("mean", "standard_error", "median", "quartile_1", "quartile_3", "min", "max")
 PROVENANCE = ("version", "commit")
 SUMMARY = ("id", *PARAMETERS, "runs", *SPREAD, "correct", "times_bound", "times_bound_error", *PROVENANCE)
 NOTHING: Mapping[str, float] = MappingProxyType({})
+DIFFERENCE = ("difference", "difference_error")  # from the sweep's reference, run by run
+EXACT = ("id", *RACE_PARAMETERS, "runs", "votes", "mean", "standard_error", *DIFFERENCE, *PROVENANCE)
+PROOFS = ("id", *RACE_PARAMETERS, "runs", *SPREAD, "proved", "correct", *DIFFERENCE, *PROVENANCE)
 BY_PAIR = ("id", *PARAMETERS, "runs", "first", "second", "mean", "standard_error", *PROVENANCE)
 
 
@@ -165,11 +168,12 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def columns(sweep: Sweep) -> tuple[str, ...]:
-    return BY_PAIR if sweep.measure == "shares" else SUMMARY
+    return {"shares": BY_PAIR, "exact": EXACT, "proofs": PROOFS}.get(sweep.measure, SUMMARY)
 
 
 def cell_rows(sweep: Sweep, cell: Cell, log: Log, kept: Mapping[str, float] = NOTHING) -> list[Row]:
-    """The rows of a cell: one, or one per pair for shares; none before its first run is finished.
+    """The rows of a cell: one, or one per pair for shares and per number of votes for exact; none before its first run
+    is finished.
 
     `kept` has the means of cells that are only in an earlier table.
     """
@@ -180,10 +184,40 @@ def cell_rows(sweep: Sweep, cell: Cell, log: Log, kept: Mapping[str, float] = NO
     shared = {**definition_columns(cell), "runs": len(records), **_provenance(records)}
     if sweep.measure == "shares":
         return [_text({**shared, **row}) for row in _pair_rows(cell, values)]
+    if sweep.measure == "exact":
+        return [_text({**shared, **row}) for row in _vote_rows(values, _reference(sweep, cell, log))]
+    if sweep.measure == "proofs":
+        proofs = [record["result"] for record in records if record["result"]["proved"]]
+        ends = {"proved": len(proofs), "correct": sum(proof["correct"] for proof in proofs)}
+        apart = _difference(values, _reference(sweep, cell, log))
+        return [_text({**shared, **_spread(values), **ends, **apart})]
     bounds = [_bound(sweep, cell, log, kept, number) for number in range(len(records))]
     correct = [record["result"].get("correct") for record in records]
     right = None if None in correct else sum(correct)
     return [_text({**shared, **_spread(values), "correct": right, **_times(values, bounds)})]
+
+
+def _reference(sweep: Sweep, cell: Cell, log: Log) -> list[Any]:
+    """What the sweep's reference measured in the same worlds; nothing for itself."""
+    same = (*WORLD, "stopping")
+    for other in sweep.cells:
+        if other["method"] == sweep.figure["reference"] and all(other[name] == cell[name] for name in same):
+            runs = [] if other.id == cell.id else prefix(log.of(other.id), other.runs)
+            return [record["result"][sweep.measure] for record in runs]
+    return []
+
+
+def _vote_rows(values: Sequence[Sequence[bool]], reference: Sequence[Sequence[bool]]) -> Iterable[dict[str, Any]]:
+    for place, votes in enumerate(CHECKPOINTS[: len(values[0])]):
+        right, other = ([float(run[place]) for run in runs] for runs in (values, reference))
+        spread = {"mean": statistics.fmean(right), "standard_error": _standard_error(right)}
+        yield {"votes": votes, **spread, **_difference(right, other)}
+
+
+def _difference(values: Sequence[float], reference: Sequence[float]) -> dict[str, Any]:
+    """How far the values are above the reference's, in the runs that both have."""
+    apart = [float(value - other) for value, other in zip(values, reference, strict=False)]
+    return dict(zip(DIFFERENCE, (statistics.fmean(apart), _standard_error(apart)), strict=True)) if apart else {}
 
 
 def prefix(records: dict[int, Record], most: int) -> list[Record]:
@@ -195,7 +229,7 @@ def prefix(records: dict[int, Record], most: int) -> list[Record]:
 
 
 def definition_columns(cell: Cell) -> Row:
-    return _text({"id": cell.id, **{name: cell[name] for name in PARAMETERS}})
+    return _text({"id": cell.id, **{name: cell[name] for name in parameters_of(cell.measure)}})
 
 
 def _spread(values: Sequence[float]) -> dict[str, Any]:

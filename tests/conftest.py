@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from shortlist.core.families import make_family
 from shortlist.core.linalg import one_thread
 from shortlist.core.tally import Tally, tally_votes
+
+# A busy machine is slow, and no test may fail for it.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 DATA = Path(__file__).parent / "data"
 REFERENCE: list[dict[str, Any]] = json.loads((DATA / "reference.json").read_text())

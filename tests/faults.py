@@ -1,21 +1,20 @@
 """Faults that really happen, played with real processes on SQLite and PostgreSQL.
 
-`python -m tests.faults [--soak MINUTES]` prints a table. Each scenario lets `shortlist run` work with a judge that
+`python -m tests.faults [--only NAME]` prints a table. Each scenario lets `shortlist run` work with a judge that
 writes down every call, makes the fault happen, and counts: votes that a reader had seen before the fault and that are
 gone after it, votes that are doubled, and calls that were paid twice.
 """
 
 import argparse
 import json
+import logging
 import os
-import random
 import re
 import shlex
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -34,6 +33,7 @@ from tests.patience import PATIENCE, wait_until
 JUDGE = Path(__file__).parent / "study" / "killed_run_judge.py"
 ITEMS = [f"item {number}" for number in range(8)]
 VOTES = 60
+SNAPSHOT = 350  # votes after which a snapshot is saved
 STORAGES = ("SQLite", "PostgreSQL")
 ELSEWHERE = """
 import platform, time
@@ -42,33 +42,6 @@ time.time = lambda: now() + {shift}
 platform.node = lambda: "{machine}"
 from shortlist.cli.app import main
 main()
-"""
-SOAK = """
-import os, platform, sys, threading, time
-from pathlib import Path
-now = time.time
-time.time = lambda: now() + {shift}
-platform.node = lambda: "{machine}"
-from shortlist import CallableJudge, load_study, run_study
-from shortlist.errors import StorageUnavailable
-stop, paid = threading.Event(), open(f"paid-{{os.getpid()}}.log", "ab", buffering=0)
-def judge(call):
-    paid.write(b"%d\\n" % call.id)
-    time.sleep(0.05)
-    return "first" if call.id % 7 % 3 else "second"
-def watch():
-    while not Path("over").exists():
-        time.sleep(0.1)
-    stop.set()
-threading.Thread(target=watch, daemon=True).start()
-def work():
-    study = load_study("items", sys.argv[1])
-    run_study(study, CallableJudge(judge, name="judge", takes_call=True), workers=3, stop=stop, storage_patience=600)
-while not stop.is_set():
-    try:
-        work()
-    except StorageUnavailable as reason:  # before the run had begun
-        print(reason, file=sys.stderr)
 """
 HOLD = """
 import os, signal, sys
@@ -243,19 +216,13 @@ class Scene:
             with self.engine("postgres") as connection:
                 connection.execute(text(f"ALTER DATABASE {self.database} SET default_transaction_read_only = {value}"))
 
-    def live(self, number, rng):
-        """One of the processes of `soak`: on a machine of its own, whose clock is wrong by up to 2 hours."""
-        shift = 0.0 if self.is_sqlite else rng.uniform(-7200.0, 7200.0)
-        program = SOAK.format(shift=shift, machine=number)
-        return self.start([sys.executable, "-c", program, self.url])
-
-    def paid(self, life):
-        """The questions that a process of `soak` has paid for."""
-        log = self.folder / f"paid-{life.process.pid}.log"
-        return Counter(int(line) for line in log.read_text().split()) if log.exists() else Counter()
-
     def unsaved(self):
         return sorted(self.folder.glob("*.unsaved-*.jsonl"))
+
+    def answers_kept(self):
+        """How many answers are in files; lines with a reply say what the judge said about them."""
+        lines = [json.loads(line) for file in self.unsaved() for line in file.read_text().splitlines()]
+        return sum("reply" not in line for line in lines)
 
     def finish(self):
         """Run to the end, and say what was found."""
@@ -350,7 +317,7 @@ def killed_while_away(scene):
     run = scene.begin(10)
     scene.vanish()
     scene.allow(14)
-    wait_until(lambda: sum(len(file.read_text().splitlines()) for file in scene.unsaved()) == 4)
+    wait_until(lambda: scene.answers_kept() == 4)
     run.kill()
     scene.come_back()
     again = scene.run()
@@ -361,6 +328,24 @@ def killed_while_away(scene):
     return scene.count()
 
 
+def killed_beside_another(scene):
+    """SIGKILL while the storage is away, and another run goes on"""
+    one = scene.begin(10)
+    wait_until(lambda: len(load_study("items", scene.url).pending) == 4)
+    two = scene.run()
+    wait_until(lambda: len(load_study("items", scene.url).pending) == 8)
+    scene.vanish()
+    scene.allow(18)
+    wait_until(lambda: scene.answers_kept() == 8)
+    one.kill()
+    scene.come_back()
+    two.wait_for("stored, from")
+    scene.told = re.search(r"note: .*stored, from.*", two.said)[0]
+    scene.allow(None)
+    two.wait(3)
+    return scene.count()
+
+
 def interrupted_while_away(scene):
     """Ctrl-C while the storage is away"""
     run = scene.begin(10)
@@ -368,7 +353,7 @@ def interrupted_while_away(scene):
     scene.allow(14)
     run.wait_for("Trying again for")
     scene.wait_for_calls(14)
-    wait_until(lambda: sum(len(file.read_text().splitlines()) for file in scene.unsaved()) == 4)
+    wait_until(lambda: scene.answers_kept() == 4)
     run.process.send_signal(signal.SIGINT)
     run.wait(130)
     scene.told = re.search(r"note: .*next run stores.*", run.said)[0]
@@ -455,7 +440,7 @@ def full_disk(scene):
 
 def bad_snapshot(scene):
     """bytes of the snapshot are flipped"""
-    scene.run(votes=700).wait(3)
+    scene.run(votes=SNAPSHOT).wait(3)
     scene.look()
     with scene.engine() as connection:
         data = bytearray(connection.scalar(text("SELECT data FROM snapshots")))
@@ -480,14 +465,14 @@ def missing_record(scene):
 
 def no_snapshot(scene):
     """a snapshot cannot be saved"""
-    scene.begin(1, votes=700).kill()
+    scene.begin(1, votes=SNAPSHOT).kill()
     if scene.is_sqlite:
         refused = "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
         scene.execute(f"CREATE TRIGGER full_disk BEFORE INSERT ON snapshots {refused}")
     else:
         scene.execute("ALTER TABLE snapshots ADD CHECK (number < 0)")
     scene.allow(None)
-    run = scene.run(votes=700).wait(3)
+    run = scene.run(votes=SNAPSHOT).wait(3)
     scene.look()
     scene.told = re.search(r"study 'items': no snapshot.*", run.said)[0]
     return scene.count()
@@ -518,57 +503,10 @@ def read_only(scene):
 
 
 SCENARIOS = (
-    killed, suspended_writer, suspended_run, hiccup, away, killed_while_away, interrupted_while_away, terminated,
-    clocks, deleted, full_disk, bad_snapshot, no_snapshot, missing_record, foreign, read_only,
+    killed, suspended_writer, suspended_run, hiccup, away, killed_while_away, killed_beside_another,
+    interrupted_while_away, terminated, clocks, deleted, full_disk, bad_snapshot, no_snapshot, missing_record, foreign,
+    read_only,
 )  # fmt: skip
-
-
-def soak(scene, minutes, seed=1):
-    """8 processes share a judge, with kills, suspensions, ended connections and wrong clocks at random. A call that is
-    under way when its process is killed may be paid again, and no other."""
-    rng, until, happened, under_way = random.Random(seed), time.monotonic() + 60 * minutes, Counter(), Counter()
-    create = ["create", "items.txt", "-k", "2", "--delta", "1e-300", "--name", "items", "--storage", scene.url]
-    scene.start([sys.executable, "-m", "shortlist", *create]).wait(0)
-    lives = [scene.live(number, rng) for number in range(8)]
-    while time.monotonic() < until:
-        time.sleep(rng.uniform(0.05, 0.5))
-        what = rng.choice(["kill", "suspend", *(["end connections"] * (not scene.is_sqlite))])
-        happened[what] += 1
-        number = rng.randrange(8)
-        if what == "kill":
-            lives[number].kill()
-            under_way.update(set(scene.paid(lives[number])) - {question for question, _ in scene.votes()})
-            lives[number] = scene.live(number, rng)
-        elif what == "suspend":
-            os.kill(lives[number].process.pid, signal.SIGSTOP)
-            time.sleep(rng.uniform(0.1, 3.0))
-            os.kill(lives[number].process.pid, signal.SIGCONT)
-        else:
-            scene.terminate()
-        scene.look()
-    (scene.folder / "over").touch()
-    ended = [life.process.wait(PATIENCE) for life in lives]
-    assert ended == [0] * 8, [life.said for life in lives]
-    return happened, under_way
-
-
-def after_soak(scene, under_way):
-    """What a soak has left behind."""
-    counted, study = scene.count(), load_study("items", scene.url)
-    scene.execute("DELETE FROM snapshots")
-    again = load_study("items", scene.url)
-    known = {question for question, _ in scene.votes()} | {question.id for question in study.pending}
-    paid = Counter(question for life in scene.started for question in scene.paid(life))
-    return {
-        "votes": counted.stored,
-        "calls paid": paid.total(),
-        "of these under way at a kill": under_way.total(),
-        "lost": counted.lost,
-        "doubled": counted.doubled,
-        "paid twice": (paid - under_way - Counter(set(paid))).total(),
-        "paid and not stored": len(set(paid) - known),
-        "replays otherwise": int((again.examine(), again.utilities) != (study.examine(), study.utilities)),
-    }
 
 
 @contextmanager
@@ -610,11 +548,11 @@ def play(scenario, storage, database_url):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--soak", type=float, metavar="MINUTES", help="random faults on 8 processes for so long")
     options.add_argument("--only", default="", metavar="NAME", help="scenarios whose name contains this")
     given = options.parse_args()
+    logging.getLogger("shortlist").setLevel(logging.ERROR)  # what our own reader says
     with server() as database_url:
-        sys.exit((soak_table if given.soak else table)(given, database_url))
+        sys.exit(table(given, database_url))
 
 
 def table(given, database_url):
@@ -628,19 +566,6 @@ def table(given, database_url):
                 figures = f"{found.acknowledged} | {found.lost} | {found.doubled} | {found.paid_twice}"
                 print(f"| {scenario.__doc__} | {storage} | {figures} | {told} |", flush=True)
                 bad += found.lost + found.doubled + found.paid_twice + (found.paid != found.stored)
-    return bool(bad)
-
-
-def soak_table(given, database_url):
-    bad = 0
-    for storage in STORAGES:
-        with tempfile.TemporaryDirectory() as folder:
-            scene = Scene(Path(folder), new_url(storage, folder, database_url))
-            with scene:
-                happened, under_way = soak(scene, given.soak / len(STORAGES))
-                found = after_soak(scene, under_way)
-        print(f"{storage}: {dict(happened)}; {found}", flush=True)
-        bad += sum(list(found.values())[3:])
     return bool(bad)
 
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,36 @@ def test_examples(name, tmp_path):
     (top,) = re.findall(r"Top \d of \d+: (.*)\. Error at most 0\.0", done.stdout)
     assert set(top.split(", ")) == BEST[name]
     assert not list(tmp_path.iterdir())
+
+
+def test_the_gate_of_a_build(tmp_path):
+    """The judge of this test prefers what comes first in the alphabet, nine times of ten."""
+    (tmp_path / "items.txt").write_text("ann\nbob\ncid\ndee\n")
+    (tmp_path / "cases.txt").write_text("\n".join(f"case {number}" for number in range(60)))
+    (tmp_path / "judge.py").write_text(
+        "import json, sys, zlib\n"
+        "for line in sys.stdin:\n"
+        "    q = json.loads(line)\n"
+        "    slips = zlib.crc32((q['first'] + q['second'] + q['case']['id']).encode()) % 10 == 0\n"
+        "    winner = 'first' if (q['first'] < q['second']) != slips else 'second'\n"
+        "    print(json.dumps({'id': q['id'], 'winner': winner}), flush=True)\n"
+    )
+    (tmp_path / "shortlist.toml").write_text(
+        f"items = 'items.txt'\nk = 2\ncases = 'cases.txt'\njudge = \"{sys.executable} judge.py\"\nkeep = 2\n"
+    )
+    gate = [sys.executable, str(EXAMPLES / "ci" / "gate.py")]
+
+    def ended(item, *options):
+        command = [*gate, item, "--config", "shortlist.toml", *options]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+
+    few = ended("bob", "--max-calls", "3", "--name", "few")
+    assert (few.returncode, "nothing is proved" in few.stderr) == (3, True)
+    assert ended("bob").returncode == 0
+    out = ended("cid")
+    assert (out.returncode, "is not in the top 2: " in out.stderr) == (1, True)
+    unknown = ended("eve")
+    assert (unknown.returncode, "there is no item" in unknown.stderr) == (2, True)
+    assert ended("bob", "--delta", "7").returncode == 2
+    read = tomllib.loads((EXAMPLES / "ci" / "shortlist.toml").read_text())
+    assert read["judge"]["key-variable"] in (EXAMPLES / "ci" / "prompts.yml").read_text()

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from shortlist import create_study, verify
-from shortlist.study.events import CONFLICT, Skipped
+from shortlist.study.events import CONFLICT, Materials, Skipped
 from shortlist.study.proof import make_proof
 from tests.study.random_studies import KINDS, play, rehashed
 
 SOURCE = Path(verify.__file__)
 UNSEEN = {
-    "at", "judge", "case", "lease", "run", "pool", "drawing", "source", "reason", "repeated", "digest", "settles",
-    "shown", "outcome", "bet", "first", "second", "weight", "share", "unit", "question", "error", "chains",
+    "at", "judge", "case", "lease", "run", "pool", "drawing", "cells", "source", "reason", "repeated", "digest",
+    "settles", "shown", "outcome", "bet", "first", "second", "weight", "share", "unit", "question", "error", "chains",
 }  # fields that a forger may change where no rule is broken  # fmt: skip
 
 
@@ -185,6 +185,13 @@ def imported():
     return study
 
 
+def joined():
+    """Rows 0 and 2 share nothing, and are one unit through row 1."""
+    study = create_study(["a", "b", "c"], k=1, seed=1)
+    study.import_votes(["a"] * 4, ["b"] * 4, [1.0] * 4, unit=[("1", "x"), ("1", "y"), ("2", "y"), ("3", "z")])
+    return study
+
+
 def drop_told(lines):
     del lines[[line.get("kind") for line in lines].index("told")]
 
@@ -262,6 +269,7 @@ early_steps,
     ),
     "a unit that weighs two votes": (imported, body("imported", 0, weight=[1.0] * 6), "more than one vote"),
     "a unit that weighs two votes in the grid": (imported, body("imported", 0, share=[1.0] * 6), "more than one vote"),
+    "a unit through another row": (joined, body("imported", 0, share=[1.0, 0.0, 1.0, 1.0]), "more than one vote"),
     "another study's constants": (plain, lambda lines: lines[0].update(cash=0.0), "another version"),
     "an unknown kind": (plain, as_kind("told", "believed"), "no kind of record"),
 }  # fmt: skip
@@ -283,6 +291,19 @@ def test_a_unit_never_grows():
 
     def change(lines):
         bodies(lines, "imported")[1]["weight"] = [1.0] * 3
+
+    with pytest.raises(verify.Bad, match="a row weighs that was seen before"):
+        verify.check(forge(study, change))
+
+
+def test_a_unit_that_shares_a_label_with_an_earlier_import_weighs_nothing():
+    study = joined()
+    study.import_votes(["a"] * 3, ["b"] * 3, [1.0] * 3, unit=[("4", "x"), ("4", "v"), ("5", "w")], id=["y"] * 3)
+    assert [row.weight for row in study.rows] == [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0]
+    verify.check(make_proof(study))
+
+    def change(lines):
+        bodies(lines, "imported")[1]["weight"] = [0.0, 1.0, 1.0]
 
     with pytest.raises(verify.Bad, match="a row weighs that was seen before"):
         verify.check(forge(study, change))
@@ -336,3 +357,82 @@ def test_random_forgeries_pass_only_where_no_rule_is_broken(proofs):
         with suppress(verify.Bad, KeyError, TypeError, ValueError, AttributeError):
             verify.check(rehashed(lines))
             assert path[-1] in {*UNSEEN, "number", "previous", "hash"}  # the last three are made again
+
+
+# ---- known answers
+
+
+def on_cases(seed=0, cells=1, **settings):
+    """A study whose judge always gives the same answers, which decide it: two items are exactly equal."""
+    cases, n = ["c0", "c1", "c2", "c3"], 3 + seed % 2
+    study = create_study([f"item {place}" for place in range(n)], 1 + seed % (n - 1), 0.001, seed=seed, **settings)
+    study.record([Materials(None, dict.fromkeys(cases, "text"))])
+    while not study.verdict.done:
+        for judge in [f"judge {number}" for number in range(study.problem.min_judges)]:
+            if not study.verdict.done:
+                question = study.ask(judge=judge, cases=cases, cells=cells)
+                value = random.Random(f"{question.first} {question.second} {question.case}").choice(
+                    [0.0, 0.5, 1.0, 0.1]
+                )
+                study.tell(question, 0.5 if cells == 2 else value)
+    return study
+
+
+def steps_of(lines):
+    return [step for _, chain in lines[-1]["verdict"]["chains"] for step in chain]
+
+
+def test_known_answers_are_worked_out_again():
+    """For both halves of the cutoff, one order or both, one judge or two; with a replay."""
+    kinds = set()
+    for seed in range(12):
+        study = on_cases(seed, cells=1 + seed % 2, min_judges=1 + (seed % 3 == 0))
+        text = make_proof(study)
+        found = verify.check(text)
+        assert (found["verdict"]["top"] is None) == (study.verdict.reason == "no top")
+        kinds |= {step[2] for step in steps_of([json.loads(line) for line in text.splitlines()])}
+        if found["has_table"]:
+            assert "exact ties counted for the item listed first" in " ".join(verify.sentences(found))
+    assert "table" in kinds
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    ["another answer", "a longer list", "answers may change", "used once", "a change of mind", "a voided judge"],
+)
+def test_known_answers_that_decide_nothing_are_refused(forgery):
+    study = on_cases(0, cells=1)
+    assert "table" in {step[2] for step in steps_of([json.loads(line) for line in make_proof(study).splitlines()])}
+
+    def change(lines):
+        if forgery == "another answer":
+            for told in bodies(lines, "told"):
+                told["outcome"] = 0.5
+                break
+            for told, asked in zip(bodies(lines, "told"), bodies(lines, "asked"), strict=False):
+                told["outcome"] = 1.0 if asked["first"] > asked["second"] else 0.0
+        for asked in bodies(lines, "asked"):
+            asked["pool"] += forgery == "a longer list"
+            asked["cells"] *= forgery != "answers may change"
+            asked["drawing"] = "replaced" if forgery != "used once" else None
+        if forgery == "a change of mind":
+            seen = {}
+            for told, asked in zip(bodies(lines, "told"), bodies(lines, "asked"), strict=False):
+                if seen.setdefault((asked["first"], asked["second"], asked["case"]), told) is not told:
+                    told["outcome"] = 1.0 - told["outcome"] if told["outcome"] != 0.5 else 0.75
+        if forgery == "a voided judge":
+            body = {"votes": [], "judge": "judge 0"}
+            number = len(lines) - 2
+            record = {
+                "number": number,
+                "at": lines[-2]["at"],
+                "kind": "withdrawn",
+                "body": body,
+                "previous": "",
+                "hash": "",
+            }
+            lines.insert(-1, record)
+            lines[-1]["verdict"]["record"] = number
+
+    with pytest.raises(verify.Bad):
+        verify.check(forge(study, change))

@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from shortlist.judges.base import RecordedJudge as RecordedJudge
     from shortlist.judges.base import Reply as Reply
     from shortlist.judges.base import Skip as Skip
-    from shortlist.judges.calls import Backoff as Backoff
     from shortlist.judges.cases import read_cases as read_cases
     from shortlist.judges.command import CommandJudge as CommandJudge
     from shortlist.judges.endpoint import EndpointJudge as EndpointJudge
+    from shortlist.judges.estimate import Estimate as Estimate
+    from shortlist.judges.estimate import estimate_run as estimate_run
+    from shortlist.judges.money import Price as Price
+    from shortlist.judges.panel import PanelJudge as PanelJudge
     from shortlist.judges.pending import MemoryCache as MemoryCache
+    from shortlist.judges.retry import Backoff as Backoff
     from shortlist.judges.run import arun_study as arun_study
     from shortlist.judges.run import find_top as find_top
     from shortlist.judges.run import run_study as run_study
@@ -57,7 +61,7 @@ if TYPE_CHECKING:
 
 # Loaded on first use, so that importing the package, or asking the command for help, costs nothing.
 _HOMES = {
-    "Backoff": "judges.calls",
+    "Backoff": "judges.retry",
     "BradleyTerry": "core.families",
     "Bridge": "core.sampling.bridge",
     "Call": "judges.base",
@@ -67,13 +71,16 @@ _HOMES = {
     "Cuts": "core.stopping.cuts",
     "Edges": "core.stopping.edges",
     "EndpointJudge": "judges.endpoint",
+    "Estimate": "judges.estimate",
     "Gaussian": "core.families",
     "Glr": "core.stopping.glr",
     "LearnThenProve": "core.sampling.learn_then_prove",
     "MemoryCache": "judges.pending",
     "OracleTracking": "core.sampling.oracle_tracking",
     "Outputs": "outputs.read",
+    "PanelJudge": "judges.panel",
     "Posterior": "core.stopping.posterior",
+    "Price": "judges.money",
     "Question": "study.questions",
     "Reading": "votes.read",
     "RecordedJudge": "judges.base",
@@ -91,6 +98,7 @@ _HOMES = {
     "certify": "core.arrays",
     "certify_proof": "study.proof",
     "create_study": "study.create",
+    "estimate_run": "judges.estimate",
     "find_top": "judges.run",
     "fit": "core.arrays",
     "inspect_outputs": "outputs.read",

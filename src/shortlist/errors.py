@@ -25,11 +25,13 @@ ShortlistError
 ├── NotYours             a question that was given to another judge
 ├── StudyDone
 ├── StudyPaused
+├── StudyArchived        it can be read, and nothing can be added
 ├── NothingToAsk         CasesUsedUp, BallotDone, BallotsOpen
 ├── VoidJudge
 ├── JudgeFailed          the run has ended; `study` has every answer so far
 ├── JudgeUnavailable     one call: the judge may answer later
 ├── JudgeUnclear         one call: the answer could not be understood
+├── OutOfMoney           one call: it might cost more than is left
 ├── NotInstalled         a missing optional package
 ├── NotConverged
 └── GapNotReached
@@ -252,6 +254,16 @@ class StudyPaused(ShortlistError):
         super().__init__(f"the study {name!r} is paused; its owner can resume it")
 
 
+class StudyArchived(ShortlistError):
+    """Something was to be added to an archived study."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the study {name!r} is archived, so it can only be read; to continue with it, run: shortlist unarchive "
+            f"{name!r}"
+        )
+
+
 class BadStorage(BadInput):
     """A storage that cannot be used."""
 
@@ -311,17 +323,32 @@ class JudgeUnavailable(ShortlistError):
 
     exit_code = 4
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, retry_after: float | None = None, said: Any = None, may_be_the_question: bool = False,
+        is_outage: bool = True,
+    ) -> None:  # fmt: skip
+        """said: if the call was received and may have to be paid for, what is known of it. may_be_the_question: if
+        other calls are answered meanwhile, this question is skipped. is_outage: it is worth waiting for the judge, for
+        longer than the retries take."""
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after, self.said = retry_after, said
+        self.may_be_the_question, self.is_outage = may_be_the_question, is_outage
+
+
+class OutOfMoney(ShortlistError):
+    """A call that was not made, because it might cost more than is left."""
 
 
 class JudgeUnclear(ShortlistError):
     """An answer that cannot be understood, or a refusal. The judge is called again, then the question is skipped."""
 
-    def __init__(self, message: str, tokens: tuple[int, int] = (0, 0)) -> None:
+    def __init__(
+        self, message: str, tokens: tuple[int, ...] = (0, 0), said: Any = None, is_final: bool = False
+    ) -> None:
+        """tokens: read and written; they are paid for even if the answer is unclear. said: the answer in full.
+        is_final: the judge would say the same again, so the question is skipped at once."""
         super().__init__(message)
-        self.tokens = tokens  # prompt and completion: they are paid for even if the answer is unclear
+        self.tokens, self.said, self.is_final = tokens, said, is_final
 
 
 class NotInstalled(ShortlistError):

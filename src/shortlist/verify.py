@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections import Counter, defaultdict
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,20 @@ CASH, BETS, OWN, GRID = 0.1, 0.5, 0.25, 0.25  # what is never bet; shares of the
 FORMAT = {"format": "shortlist proof 1", "cash": CASH, "shares": [BETS, OWN, GRID], "grid": [0.01, 8.0, 32]}
 ETAS = [0.01 * 800 ** (place / 31) for place in range(32)]  # the bets of the grid, in log-odds
 ROUNDING = 1e-9  # relative, in levels and sums of weights
+UNDO_STEPS = 3  # answers that a judge may take back, the last ones
 BEFORE = {"shown": "pending", "told": "pending", "settled": "answered", "reopened": "answered", "late": "skipped lost",
           "skipped": "pending", "lost": "pending"}  # fmt: skip
-IGNORED = ("taken over", "paused", "materials", "text shown", "judge setup", "changed")
+IGNORED = (
+    "taken over",
+    "paused",
+    "archived",
+    "materials",
+    "text shown",
+    "judge setup",
+    "changed",
+    "corrected",
+    "configured",
+)
 UNSEEN = ("lease ran out", "judge voided", "judge left", "no longer needed")  # reasons to skip only what was not shown
 CONFLICT = "conflict of interest"  # for which a new ballot is cut before it is shown
 VOTE = ("question", "first", "second", "outcome", "bet", "weight", "judge")
@@ -59,6 +71,18 @@ def wealth(log_e: float) -> float:
     return log_sum([math.log(CASH), math.log(1 - CASH) + log_e])
 
 
+def find_units(rows: list[Any]) -> list[set[Any]]:
+    """The labels of each row's unit. Rows that share a label, also through other rows, are one unit: one set."""
+    units = dict[Any, set[Any]]()
+    names: list[list[Any]] = [[*enumerate(r.unit)] if isinstance(r.unit, list) else [("unit", r.unit)] for r in rows]
+    names = [[("row", place)] if row.unit is None else names[place] for place, row in enumerate(rows)]
+    for labels in names:
+        parts = {id(part): part for part in (units.setdefault(label, {label}) for label in labels)}
+        joined = set[Any]().union(*parts.values()) if len(parts) > 1 else set()
+        units |= dict.fromkeys(joined, joined)
+    return [units[labels[0]] for labels in names]
+
+
 class Study:
     """Questions and accounts after the records so far. What is pending or not settled is in the accounts as lost."""
 
@@ -76,6 +100,9 @@ class Study:
         self.grid: Any = defaultdict(lambda: [0.0] * len(ETAS))  # log wealth of each bet by kind, source and target
         self.votes, self.seen, self.spent = Counter[Any](), set[Any](), set[Any]()
         self.lost_before: list[float] = []  # by accounts against each item, until the first import
+        self.cases: Any = {}
+        self.table: Any = defaultdict(dict)  # answers that never change, by judge and pair, then by case and order
+        self.skips, self.unfit, self.voided = Counter[Any](), set[Any](), set[Any]()  # unfit: whose answers changed
         self.record, self.share, self.sorted_at, self.withdrawn_at = -1, 1.0, -1, dict[int, int]()
 
     def fold(self, kind: str, body: Any) -> None:
@@ -85,6 +112,8 @@ class Study:
         need(kind in (*BEFORE, *IGNORED, "asked", "withdrawn", "imported"), f"{kind!r} is no kind of record")
         if kind in BEFORE:
             self.go_on(kind, body, self.questions[body["question"]])
+        elif kind == "materials" and body["cases"] not in (None, self.cases):
+            self.cases, self.table, self.skips = body["cases"], defaultdict(dict), Counter()
         elif kind not in IGNORED:
             getattr(self, kind)(body)
 
@@ -116,7 +145,7 @@ class Study:
 
     def asked(self, body: Any) -> None:
         made = SimpleNamespace(
-            **{"weight": 1.0, **body}, outcome=None, state="pending", reopened=False, record=self.record
+            **{"weight": 1.0, "cells": 0, **body}, outcome=None, state="pending", reopened=False, record=self.record
         )
         self.check_vote(made, made.weight)
         need(made.question == len(self.questions), "the number of this question is not the next one")
@@ -146,13 +175,17 @@ class Study:
             self.check_vote(made, body["outcome"])
             is_spent = made.weight and (made.judge, made.pair) in self.spent
             need(not is_spent, "this judge undid a vote on this pair, so this question is lost")
-            need(made.judge not in self.unsettled.values(), "an earlier answer of this judge is not settled")
+            earlier = list(self.unsettled.values()).count(made.judge)
+            need(earlier < (UNDO_STEPS if body["settles"] else 1), "an earlier answer of this judge is not settled")
             made.state, made.outcome, self.unsettled[made.question] = "answered", body["outcome"], made.judge
         elif kind in ("skipped", "lost"):
             is_struck = made.place is not None and self.opening == made.judge and body["reason"] == CONFLICT
             is_bound = made.reopened or made.place is not None or (made.shown and body["reason"] in UNSEEN)
             need(kind == "lost" or is_struck or not is_bound, "this question can only be answered or lost")
             self.count(made, None, -1 if kind == "skipped" else 0)
+            self.skips.update(
+                self.cells(made) if kind == "skipped" and body["reason"] not in (*UNSEEN, CONFLICT) else ()
+            )
             made.state = kind
         made.shown, made.reopened = made.shown or kind == "shown", made.reopened or kind == "reopened"
         if kind in ("settled", "reopened") or (kind == "told" and body["settles"] is None):
@@ -162,9 +195,46 @@ class Study:
             self.count(made, None, -1)
             self.count(made, made.outcome, 1)
             self.votes[tuple(getattr(made, part) for part in VOTE)] += 1
+            self.know(made)
+
+    def cells(self, made: Any) -> list[Any]:
+        """Judge, pair, case and who is shown first: the cells of a table of fixed answers that a question is about."""
+        is_one = made.cells in (1, 2) and made.drawing == "replaced"
+        if not is_one or made.case not in self.cases or made.pool != len(self.cases):
+            return []
+        sides = [made.first] if made.cells == 1 else [made.first, made.second]
+        return [(made.judge, made.pair, made.case, side) for side in sides]
+
+    def know(self, made: Any) -> None:
+        """One more known answer: exactly what the lower item got. A judge answers the same question always the same."""
+        if self.cells(made):
+            known, place = self.table[made.judge, made.pair], (made.case, made.first, made.cells)
+            share = Fraction(made.outcome) if made.first == min(made.pair) else 1 - Fraction(made.outcome)
+            self.unfit |= {made.judge} if known.setdefault(place, share) != share else set()
+
+    def is_ahead(self, x: int, v: int) -> bool:
+        """Whether known answers of enough judges put x ahead of v over all cases, ties by their place in the list."""
+        x, v = (x, v)[:: self.turn]
+        judges = {judge for judge, pair in self.table if pair == {x, v}}
+        ahead = [judge for judge in judges if self.leads(judge, x, v)]
+        return len(ahead) >= self.min_judges
+
+    def leads(self, judge: Any, x: int, v: int) -> bool:
+        """The same for one judge. Cells that were refused twice are ties, if all others are known."""
+        pair, best, total = frozenset((x, v)), dict[Any, Any](), 2 * len(self.cases)
+        for (case, first, cells), share in self.table[judge, pair].items():  # an answer about both orders goes first
+            for cell in [(judge, pair, case, side) for side in ([first] if cells == 1 else pair)]:
+                best[cell] = max(best.get(cell, (0,)), (cells, -first, share))
+        refused = {cell for cell, times in self.skips.items() if cell[:2] == (judge, pair) and times > 1} - {*best}
+        low = sum(share for _, _, share in best.values())
+        got = low if x == min(pair) else len(best) - low
+        got += Fraction(len(refused), 2) if best and len(best) + len(refused) == total else 0
+        is_fit = judge not in self.unfit | self.voided and (judge, pair) not in self.spent
+        return is_fit and (2 * got > total or (2 * got == total and x == min(pair)))
 
     def withdrawn(self, body: Any) -> None:
         """What these votes won goes, what they lost stays. After an undo the judge bets nothing more on the pair."""
+        self.voided |= {body["judge"]} - {None}
         for key in map(tuple, body["votes"]):
             vote = SimpleNamespace(**dict(zip(VOTE, key, strict=True)))
             is_counted = self.votes[key] > 0 and body["judge"] in (None, vote.judge)
@@ -187,12 +257,14 @@ class Study:
         is_sorted, weights, new = body["is_sorted"] and bool(rows), Counter[Any](), set[Any]()
         self.share = min(self.share, OWN if is_sorted else BETS if rows else 1.0)
         self.sorted_at = self.record if is_sorted else self.sorted_at
-        for place, row in enumerate(rows):
+        units = find_units(rows)
+        labels = {id(unit): {("case", label) for part, label in unit if part != "row"} for unit in units}
+        old = {unit for unit, named in labels.items() if named & self.seen}
+        for row, unit in zip(rows, map(id, units), strict=True):
             self.check_vote(row, row.outcome, row.weight, row.share)
-            unit = ("row", self.record, place) if row.unit is None else ("case", row.unit)
-            is_old = {unit, row.digest} & self.seen or (row.judge, row.pair) in self.spent
+            is_old = unit in old or row.digest in self.seen or (row.judge, row.pair) in self.spent
             need(not is_old or row.weight == row.share == 0, "a row weighs that was seen before, or may not bet")
-            new |= {unit, row.digest}
+            new |= {row.digest}
             weights.update(
                 {(unit, row.pair): row.share} | {(unit, v): row.weight for _, v, _, _ in self.factors(row, None)}
             )
@@ -204,7 +276,7 @@ class Study:
                     gains = [ruin + row.share * log_factor(null + eta, null, won) for eta in ETAS]
                     self.grid[kind, x, v] = list(map(sum, zip(self.grid[kind, x, v], gains, strict=True)))
         need(max(weights.values(), default=0) <= 1 + ROUNDING, "the rows of a unit weigh more than one vote")
-        self.seen |= new
+        self.seen |= new.union(*labels.values())
 
     def accounts(self, kind: str, v: int) -> tuple[dict[int, Counter[Any]], float]:
         """Log E of every source against v, by judge; and L_v."""
@@ -215,6 +287,9 @@ class Study:
 
     def surplus(self, kind: str, by: list[int], v: int, delta: float) -> float:
         """By how much the evidence of the items `by` against v is above its level, as a share of the level."""
+        if kind == "table":
+            is_known = not self.tolerance and len(by) == 1 and self.is_ahead(by[0], v)
+            return 0.0 if is_known else -1.0
         if kind in ("grid", "tolerant grid"):
             need(self.min_judges == 1 and len(by) == 1 and self.lost_before, "the grid does not count here")
             pairs = self.n * (self.n - 1) if self.tolerance else self.k * (self.n - self.k)
@@ -304,15 +379,17 @@ def check(text: str) -> dict[str, Any]:
                 need(
                     study.surplus(kind, by, v, level) >= -ROUNDING, f"this does not prove the step to item {v} ({kind})"
                 )
-            for then, _, _, v, _ in steps if study.record == done else ():
+            for then, kind, by, v, _ in steps if study.record == done else ():
                 is_kept = then >= max(study.withdrawn_at.get(v, -1), study.sorted_at)
+                is_kept = study.surplus(kind, by, v, delta) == 0 if kind == "table" else is_kept
                 need(is_kept, f"what the step to item {v} at record {then} rests on was withdrawn")
         at = len(lines)
         conclude(spec["items"], spec["k"], spec["tolerance"], verdict, absorbed)
     except (Bad, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as reason:
         raise Bad(f"line {at}: {reason if isinstance(reason, Bad) else f'cannot be read ({reason!r})'}") from None
     return {"spec": spec, "verdict": verdict, "min_judges": judges, "records": len(records), "hash": last,
-            "counts": Counter(made.state for made in study.questions)}  # fmt: skip
+            "counts": Counter(made.state for made in study.questions),
+            "has_table": any(step[1] == "table" for step in steps)}  # fmt: skip
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
@@ -331,6 +408,7 @@ def sentences(found: dict[str, Any]) -> list[str]:
         return [*said, "Nothing is proved yet.", LIMITS]
     beats = f"beats one of them by more than {spec['tolerance']:g}" if spec["tolerance"] else "beats one of them"
     whom = "on average over the judges' public" if spec["judges_claim"] == "public" else "for any judge who answered"
+    whom += ", with exact ties counted for the item listed first" if found["has_table"] else ""
     several = f" Every step rests on at least {found['min_judges']} judges." if found["min_judges"] > 1 else ""
     wrong = f"This is wrong with probability at most {verdict['error']:g}"
     said.append(f"{wrong}, if there is a top {k} so that no other item {beats} {whom}.{several}")

@@ -44,9 +44,9 @@ def test_backup_and_restore(stored):
 
 def test_rename_and_delete(stored):
     stored("storage", "rename", "fruit", "plums")
-    assert stored.json("storage", "list") == {"studies": ["plums"]}
+    assert stored.json("storage", "list") == {"studies": ["plums"], "archived": []}
     stored("delete", "plums", "--yes")
-    assert stored.json("storage", "list") == {"studies": []}
+    assert stored.json("storage", "list") == {"studies": [], "archived": []}
     assert "no study" in stored.refused("delete", "plums", "--yes")
 
 

@@ -39,7 +39,7 @@ def test_a_study_from_the_first_question_to_an_export(fruit):
     assert status["done"]
     assert status["top"] == ["banana"]
     assert status["advice"] is None
-    assert fruit.json("storage", "list") == {"studies": ["fruit"]}
+    assert fruit.json("storage", "list") == {"studies": ["fruit"], "archived": []}
     assert f"{HEAD} -> {HEAD}" in fruit("storage", "upgrade", "sqlite:///shortlist.db").out
 
 

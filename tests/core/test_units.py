@@ -12,7 +12,7 @@ from shortlist.core.betting import empty_ledger, in_parts
 from shortlist.core.pairs import pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.tally import Block
-from shortlist.core.units import find_units
+from shortlist.core.units import find_units, is_shared, unit_numbers
 from shortlist.errors import BadProblem, BadVotes
 
 N = 4
@@ -118,3 +118,22 @@ def test_what_cannot_have_units_says_so():
         certify(*votes, 1, stopping="posterior", unit=["a", "a"])
     with pytest.raises(BadVotes, match="one unit per vote"):
         certify(*votes, 1, unit=["a", "a", "b"])
+
+
+def grown_units(labels):
+    """Units found by growing sets of rows until no two of them share a label in the same place."""
+    units = [({row}, set(enumerate(label))) for row, label in enumerate(labels)]
+    while touching := [(a, b) for a in units for b in units if a is not b and a[1] & b[1]]:
+        a, b = touching[0]
+        units = [unit for unit in units if unit is not a and unit is not b] + [(a[0] | b[0], a[1] | b[1])]
+    return sorted(sorted(rows) for rows, _ in units)
+
+
+@settings(deadline=None)
+@given(labels=st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), min_size=1, max_size=12))
+def test_rows_that_share_one_of_several_labels_are_one_unit(labels):
+    numbers = unit_numbers(labels).tolist()
+    rows = [[row for row, number in enumerate(numbers) if number == unit] for unit in range(max(numbers) + 1)]
+    assert sorted(rows) == grown_units(labels)
+    assert numbers[0] == 0
+    assert is_shared(labels) == (len(rows) < len(labels))

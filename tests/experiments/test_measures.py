@@ -6,7 +6,7 @@ import pytest
 from experiments.measures import measure_run
 from shortlist import OracleTracking, make_instance, simulate, solve_oracle
 from shortlist.core.pairs import n_pairs
-from shortlist.simulation.run import _child, draw_world, prepare, shares
+from shortlist.simulation.run import draw_world, prepare, run_seed, shares
 
 CELL = {"measure": "comparisons", "instance": "random-utilities", "n": 5, "k": 2, "delta": 0.2, "seed": 11}
 
@@ -18,7 +18,7 @@ def comparisons(number, **changes):
 def test_runs_are_seeded_as_numpy_spawns_children():
     children = np.random.SeedSequence(11).spawn(5)
     for number, child in enumerate(children):
-        assert np.array_equal(_child(11, number).generate_state(8), child.generate_state(8))
+        assert np.array_equal(run_seed(11, number).generate_state(8), child.generate_state(8))
 
 
 @pytest.mark.parametrize(

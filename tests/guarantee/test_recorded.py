@@ -1,5 +1,5 @@
 """Recorded votes are used once each, and honest ones still prove. Cases that are used again prove something about these
-cases only. The attacks are doors: doors_records.py.
+cases only. The attacks are in attacks_records.py.
 """
 
 import random
@@ -9,7 +9,7 @@ import pytest
 
 import shortlist as package
 from tests.cli.conftest import shortlist as commands  # noqa: F401
-from tests.guarantee.doors_records import ITEMS, TRUTH, contradicts, on_few_cases, recorded_noise
+from tests.guarantee.attacks_records import ITEMS, TRUTH, contradicts, on_few_cases, recorded_noise
 
 pytestmark = pytest.mark.slow
 DELTA, STUDIES = 0.05, 100

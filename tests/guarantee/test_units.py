@@ -1,13 +1,13 @@
-"""Units and imports, exactly: which bets and weights the rows of a unit get, and what an import says. The attacks are
-doors: doors_files.py and doors_imports.py.
+"""Units and imports, exactly: which bets and weights the rows of a unit get, and what an import says. The attacks
+are in attacks_files.py and attacks_imports.py.
 """
 
 import numpy as np
 import pytest
 
 from shortlist import certify, create_study, read_votes
-from tests.guarantee.doors_files import arena_hard, claims, copied
-from tests.guarantee.doors_imports import by_winner, imported, noise
+from tests.guarantee.attacks_files import arena_hard, claims, copied
+from tests.guarantee.attacks_imports import by_winner, imported, noise
 
 DELTA = 0.05
 pytestmark = pytest.mark.slow

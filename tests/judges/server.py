@@ -21,7 +21,8 @@ def say(text, usage=None, finish="stop", **message):
     """A behaviour: answer with this text; `{better}` is what the judge should have said."""
 
     def behave(handler):
-        content = text.replace("{better}", better(handler.prompt)) if isinstance(text, str) else text
+        is_choice = isinstance(text, str) and "{better}" in text
+        content = text.replace("{better}", better(handler.prompt)) if is_choice else text
         choice = {"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
         send(handler, 200, json.dumps({"choices": [choice], "usage": usage}).encode())
 
@@ -52,7 +53,7 @@ class Endpoint:
     def take(self, handler):
         length = int(handler.headers.get("Content-Length", 0))
         body = json.loads(handler.rfile.read(length))
-        handler.prompt = body["messages"][0]["content"]
+        handler.prompt = body["messages"][-1]["content"]
         with self.lock:
             self.requests.append({"headers": dict(handler.headers), "body": body, "path": handler.path})
             return self.script.pop(0) if self.script else self.always

@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from shortlist.errors import BadJudge, JudgeFailed, NotInstalled
-from shortlist.judges.endpoint import read_retry_after
+from shortlist.judges.responses import read_retry_after
 from tests.judges.server import fail, say, send
 from tests.judges.world import AT_ONCE, new_study, told
 from tests.patience import PATIENCE
@@ -21,7 +21,7 @@ from tests.patience import PATIENCE
 def run(endpoint, votes=3, judge=None, **options):
     study = new_study(max_votes=votes)
     judge = judge or shortlist.EndpointJudge(endpoint.url, "tiny")
-    quick = {"backoff": AT_ONCE, "workers": 1, "warn": lambda text: None, **options}
+    quick = {"backoff": AT_ONCE, "workers": 1, "warn": lambda text: None, "patience": 0.0, **options}
     return study, shortlist.run_study(study, judge, **quick)
 
 
@@ -56,7 +56,9 @@ def _shown(request, items):
 def test_cases_and_contents_are_shown(endpoint):
     contents = {item: {"c1": f"{item} says one", "c2": f"{item} says two"} for item in ["ann", "bob", "cid", "dee"]}
     cases = [shortlist.Case("c1", "Count to one {first}."), shortlist.Case("c2", "Count to two.")]
-    _, found = run(endpoint, votes=30, cases=cases, contents=contents)
+    study = new_study(max_votes=30, tolerance=0.01)  # so that no answer decides alone
+    judge = shortlist.EndpointJudge(endpoint.url, "tiny")
+    found = shortlist.run_study(study, judge, workers=1, cases=cases, contents=contents, warn=lambda text: None)
     prompts = [request["body"]["messages"][0]["content"] for request in endpoint.requests]
     assert any("Count to one {first}." in prompt and " says one" in prompt for prompt in prompts)
     assert all(("Count to two." in prompt) == ("says two" in prompt) for prompt in prompts)
@@ -250,7 +252,7 @@ def test_other_settings_are_another_judge():
 def test_a_prompt_must_fit_the_study(endpoint):
     for prompt, cases in (("{case} {first} {second}", None), ("{first} {second}", ["one"])):
         judge = shortlist.EndpointJudge(endpoint.url, "tiny", prompt=prompt)
-        with pytest.raises(JudgeFailed, match="case"):
+        with pytest.raises(BadJudge, match="case"):
             run(endpoint, judge=judge, cases=cases)
     assert not endpoint.requests
 

@@ -22,7 +22,7 @@ def everything_said(judge, caplog, **options):
     caplog.set_level(logging.DEBUG)
     seen = [repr(judge), str(pickle.dumps(judge)), str(vars(judge))]
     try:
-        quick = {"retries": 1, "workers": 2, "time_limit": 60.0, "backoff": AT_ONCE, **options}
+        quick = {"retries": 1, "workers": 2, "time_limit": 60.0, "patience": 0.0, "backoff": AT_ONCE, **options}
         seen.append(repr(shortlist.run_study(new_study(max_votes=4), judge, **quick)))
     except shortlist.ShortlistError as error:
         told = traceback.TracebackException.from_exception(error, capture_locals=True)

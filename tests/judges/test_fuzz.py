@@ -13,7 +13,7 @@ from shortlist.core.outcomes import outcome_of
 from shortlist.errors import BadOutcome, JudgeUnclear, ShortlistError, UnknownItem
 from shortlist.judges.base import Call, Skip
 from shortlist.judges.command import read_reply
-from shortlist.judges.endpoint import read_retry_after
+from shortlist.judges.responses import read_retry_after
 from tests.judges.server import send
 from tests.judges.world import AT_ONCE, new_study, told
 
@@ -34,7 +34,7 @@ CHAT = st.fixed_dictionaries(
 BODIES = st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()) | CHAT.map(
     lambda value: json.dumps(value).encode()
 )  # fmt: skip
-QUICK = {"backoff": AT_ONCE, "retries": 0, "workers": 2, "time_limit": 60.0, "warn": lambda text: None}
+QUICK = {"patience": 0.0, "backoff": AT_ONCE, "retries": 0, "workers": 2, "time_limit": 60.0, "warn": lambda text: None}
 
 
 @pytest.fixture(autouse=True)

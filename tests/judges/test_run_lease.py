@@ -140,7 +140,7 @@ def test_what_was_paid_for_is_known_to_the_next_process(url):
         return min(first, second)
 
     options = {"cases": ["one", "two"], "workers": 1, "warn": lambda text: None}
-    study = new_study(storage=url, name="demo", max_votes=60, delta=1e-9)
+    study = new_study(storage=url, name="demo", max_votes=60, delta=1e-9, tolerance=0.01)
 
     def stop(so_far):
         if so_far.verdict.votes == 30:

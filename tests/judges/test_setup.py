@@ -151,7 +151,7 @@ def test_a_study_of_another_process_remembers(tmp_path):
     assert "the text of 'dee' is not the same" in refused(
         again, Asked(prompt="be strict"), contents={**TEXTS, "dee": "new"}
     )
-    assert part(again, Asked(prompt="be strict"), max_calls=None).verdict.votes == 60
+    assert part(again, Asked(prompt="be strict"), max_calls=None).verdict.done
 
 
 def test_a_snapshot_holds_the_setups(monkeypatch, tmp_path):
@@ -189,7 +189,7 @@ def test_a_slow_function_runs_in_parallel_and_once_for_each_text():
 
     judge = Asked()
     found = run(study, judge, cases=CASES, contents=text, workers=8, position="both")
-    assert found.verdict.votes == 60
+    assert found.verdict.done
     assert len(asked) == len(set(asked)) <= 4 * 3
     assert found.costs.saved > 0
     for call in judge.calls:
@@ -208,7 +208,7 @@ def test_another_text_of_a_function_is_noticed_before_the_judge_is_called():
     mapping = {item: {case.id: f"{item} on {case.id}" for case in CASES} for item in ITEMS}
     one = judge.calls[0].first
     assert f"the text of {one!r} is" in refused(study, judge, contents={**mapping, one: TEXTS[one]})
-    assert part(study, judge, contents=mapping, max_calls=None).verdict.votes == 60
+    assert part(study, judge, contents=mapping, max_calls=None).verdict.done
 
 
 def test_a_function_that_fails_is_called_again():

@@ -56,6 +56,9 @@ def test_files(tmp_path):
     [
         lambda: make_instance("nonsense", 1, 3),
         lambda: make_instance("sst", 1),
+        lambda: make_instance("normal:wide", 1, 3),
+        lambda: make_instance("normal:-1", 1, 3),
+        lambda: make_instance("normal", 1, 3),
         lambda: make_instance("sst", 3, 3),
         lambda: make_instance("constant", 1, 3, p=0.5),
         lambda: make_instance("equally-spaced", 1, 3, gap=0.0),
@@ -77,3 +80,15 @@ def test_a_tie_at_the_line_is_refused(tmp_path):
     words.write_text("one,two\n")
     with pytest.raises(BadInstance, match="not a number"):
         make_instance(f"utilities:{words}", 1)
+
+
+def test_normal_utilities_have_their_spread_and_a_gap_at_the_cutoff():
+    draws = [make_instance("normal:1.5", 5, 20).draw(np.random.default_rng(seed)).theta for seed in range(300)]
+    assert all(theta[4] - theta[5] >= 0.02 for theta in draws)
+    assert np.std(draws, ddof=0) == pytest.approx(1.5 * np.sqrt(19 / 20), rel=0.04)  # four standard errors; centred
+
+
+def test_near_ties_are_on_both_sides_of_the_cutoff():
+    theta = make_instance("near-ties", 5, 10).draw(np.random.default_rng(0)).theta
+    assert np.diff(theta)[[3, 5]] == pytest.approx([-0.003, -0.003])
+    assert np.diff(theta)[4] == pytest.approx(-0.4)

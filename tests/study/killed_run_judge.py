@@ -2,8 +2,10 @@
 down that it was asked. It holds its answers back once the log has as many lines as the file LOG.allowance says, so that
 a run cannot end before it is killed, however slow the killer is."""
 
+import fcntl
 import hashlib
 import json
+import math
 import os
 import sys
 import time
@@ -14,32 +16,39 @@ def better_first(*words):
     return hashlib.blake2b(repr(words).encode(), digest_size=1).digest()[0] < 140
 
 
-def may_answer(log):
-    """Is there no allowance, or is it not used up?"""
+def allowance(log):
+    """How many answers may be given in all."""
     try:
         with open(f"{log}.allowance") as file:
-            allowed = int(file.read() or 0)
+            return int(file.read() or 0)
     except FileNotFoundError:
+        return math.inf
+
+
+def write_down(log, words):
+    """Write into the log that this was asked, unless the allowance is used up. Other judges wait for the lock."""
+    with open(log, "r+b", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if sum(1 for _ in file) >= allowance(log):
+            return False
+        file.write(json.dumps(words).encode() + b"\n")
         return True
-    with open(log, "rb") as file:
-        return sum(1 for _ in file) < allowed
 
 
 def main(log):
     run = os.getppid()
-    with open(log, "ab", buffering=0) as file:
-        for line in sys.stdin:
-            asked = json.loads(line)
-            case = asked["case"]
-            words = (asked["id"],) if case is None else (case["id"], asked["first"], asked["second"])
-            while not may_answer(log):
-                time.sleep(0.02)
-                if os.getppid() != run:
-                    return  # nobody waits for the answer
-            file.write(json.dumps(words).encode() + b"\n")
-            time.sleep(0.02 + 0.06 * os.urandom(1)[0] / 255)
-            winner = "first" if better_first(*words) else "second"
-            print(json.dumps({"id": asked["id"], "winner": winner}), flush=True)
+    open(log, "ab").close()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        case = asked["case"]
+        words = (asked["id"],) if case is None else (case["id"], asked["first"], asked["second"])
+        while not write_down(log, words):
+            time.sleep(0.02)
+            if os.getppid() != run:
+                return  # nobody waits for the answer
+        time.sleep(0.02 + 0.06 * os.urandom(1)[0] / 255)
+        winner = "first" if better_first(*words) else "second"
+        print(json.dumps({"id": asked["id"], "winner": winner}), flush=True)
 
 
 if __name__ == "__main__":

@@ -140,7 +140,14 @@ class Player:
         if size == 60:
             rows = [(*pairs[0], float(place < 30), "cleo", place) for place in range(size)]
         self.votes += size
-        units = rng.choice([None, lambda place: f"case {place // 2}", lambda place: f"case {rng.randint(0, 12)}"])
+        units = rng.choice(
+            [
+                None,
+                lambda place: f"case {place // 2}",
+                lambda place: f"case {rng.randint(0, 12)}",
+                lambda place: (f"case {rng.randint(0, 30)}", f"judge {rng.randint(0, 30)}"),
+            ]
+        )
         first, second, outcome, judge, places = zip(*rows, strict=True) if rows else ((), (), (), (), ())
         unit = [] if units is None else [units(place) for place in places]
         name = self.votes if rng.random() < 0.8 else 0

@@ -1,10 +1,13 @@
 """The series of the error bound is what `examine` said at those votes."""
 
+import math
+
 import numpy as np
 import pytest
 
 from shortlist import create_study, load_study
 from shortlist.analysis import analyse_study
+from shortlist.errors import NeedsJudges
 
 ITEMS = ["a", "b", "c", "d"]
 RATING = {"a": 1.5, "b": 0.8, "c": -0.8, "d": -1.5}
@@ -63,3 +66,39 @@ def test_the_report_draws_it():
     study = play(create_study(ITEMS, 2, 0.05, seed=4), 400)
     last = analyse_study(study).bound_history[-1]
     assert (last.votes, last.error_bound) == (study.verdict.votes, study.verdict.error_bound)
+
+
+def test_the_share_of_a_proof_about_two_items_is_the_evidence_over_the_level():
+    """With two items the proof is one account: its log wealth, c + (1 - c) E, over log(1/delta)."""
+    delta, seen, wealth = 0.01, [], 0.0
+    study = create_study(["a", "b"], 1, delta)
+    while not study.verdict.done:
+        question = study.ask()
+        study.tell(question, winner="a")
+        bet = abs(question.bet)
+        wealth += math.log(2 / (1 + math.exp(-bet)))
+        evidence = math.log(0.1 + 0.9 * math.exp(wealth)) / math.log(1 / delta)
+        if not study.verdict.done:
+            assert study.filled == pytest.approx({"a": max(evidence, 0.0), "b": max(evidence, 0.0)})
+            seen.append(study.filled["a"])
+    assert seen == sorted(seen)
+    assert 0 <= seen[0] < 0.5 < seen[-1] < 1
+    assert study.filled == {"a": 1.0, "b": 1.0}
+    assert [point.filled for point in study.bound_history][-1] == 1.0
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("min_judges", [1, 2])
+def test_the_share_of_a_proof_is_full_when_it_is_proved_and_not_before(k, min_judges):
+    study = create_study([f"item {number}" for number in range(7)], k, 0.2, min_judges=min_judges)
+    draws, full = np.random.default_rng(k), []
+    while not study.verdict.done:
+        try:
+            question = study.ask(judge=str(draws.integers(4)))
+        except NeedsJudges:
+            continue
+        right = question.first < question.second
+        study.tell(question, float(right if draws.random() < 0.9 else not right))
+        full.append(min(study.filled.values()) == 1.0)
+        assert all(0 <= share <= 1 for share in study.filled.values())
+    assert full == [False] * (len(full) - 1) + [True]

@@ -8,8 +8,8 @@ import time
 import pytest
 from sqlalchemy import create_engine, text
 
-from shortlist import create_study, load_study
-from shortlist.errors import BadStorage, StudyExists, UnknownStudy
+from shortlist import create_study, load_study, run_study
+from shortlist.errors import BadStorage, StudyArchived, StudyExists, UnknownStudy
 from shortlist.study.maintenance import back_up, check_study, copy_study, delete_study, rename_study, restore
 from shortlist.study.sql import close_databases, open_database
 from tests.patience import wait_until
@@ -74,6 +74,8 @@ def test_a_backup_is_whole_while_others_write(sqlite_url, tmp_path):
     assert len(events) >= load_study("s", place).head.events >= 60
     with pytest.raises(BadStorage, match="empty storage"):
         restore(tmp_path / "backup.db", place)
+    with pytest.raises(BadStorage, match="not completed"):
+        restore(tmp_path / "backup.db.part", place)
 
 
 def test_names_change_and_studies_go(url):
@@ -88,6 +90,31 @@ def test_names_change_and_studies_go(url):
     with pytest.raises(UnknownStudy):
         load_study("t", url)
     assert played(url, 3, "t").verdict.votes == 3
+
+
+def test_an_archived_study_can_only_be_read(url, tmp_path):
+    study, other = played(url), create_study(["x", "y"], k=1, storage=url, name="other")
+    unsettled = study.ask(judge="cem")
+    study.tell(unsettled, 1.0, settle=False)
+    pending = study.ask(judge="bob", lease=-1.0)
+    study.archive()
+    assert (study.archived, study.verdict.votes, study.storage.archived()) == (True, 31, ["s"])
+    elsewhere = load_study("s", url)
+    for attempt in (
+        lambda: elsewhere.ask(), lambda: elsewhere.tell(pending, 1.0), lambda: elsewhere.skip(pending),
+        lambda: elsewhere.undo(unsettled), lambda: elsewhere.void("ann"), lambda: elsewhere.change(max_votes=99),
+        lambda: elsewhere.import_votes(["a"], ["b"], [1.0]), lambda: elsewhere.pause(),
+        lambda: run_study(elsewhere, lambda first, second: first),
+    ):  # fmt: skip
+        with pytest.raises(StudyArchived, match="shortlist unarchive 's'"):
+            attempt()
+    assert elsewhere.close_due() == study.verdict  # a lease that ended stays as it is
+    assert elsewhere.head == study.head
+    copy_study(study.storage, open_database(f"sqlite:///{tmp_path / 'copy.db'}"), "s")
+    assert open_database(f"sqlite:///{tmp_path / 'copy.db'}").archived() == ["s"]
+    elsewhere.archive(False)
+    assert other.storage.archived() == []
+    assert study.ask().id == 32
 
 
 @pytest.mark.parametrize("action", ["copy", "repair", "backup"])

@@ -67,6 +67,29 @@ def test_until_it_settles_an_answer_counts_as_pending(clock):
     assert wealth(study) > pending
 
 
+def test_how_long_an_answer_can_be_taken_back(clock):
+    study = create_study(ITEMS, 2, 1e-6)
+    short, usual = study.ask(judge="x"), study.ask(judge="x")
+    study.tell(short, 1.0, settle=False, undo_seconds=2)
+    study.tell(usual, 1.0, settle=False)
+    clock[0] += 3
+    study.close_due()
+    assert settled(study) == [short.id]
+
+
+def test_a_lease_is_written_again_after_a_tenth_of_it(clock):
+    study = create_study(ITEMS, 2)
+    question = study.ask(judge="x", lease=100, shown=False)
+    events = []
+    for seconds in (0, 5, 4, 2, 0):
+        clock[0] += seconds
+        study.show(question, lease=100)
+        events.append(len(study.entries))
+    assert events == [2, 2, 2, 3, 3]
+    study.show(question, lease=10)  # a shorter one is
+    assert len(study.entries) == 4
+
+
 def test_what_settles_an_answer(clock):
     study = create_study(ITEMS, 2, 1e-6)
     numbers = []
@@ -79,21 +102,42 @@ def test_what_settles_an_answer(clock):
 
     answered("x")
     answered("y")
+    for _ in range(2):
+        answered("x")
+    assert settled(study) == []  # the last three of each judge can be taken back
     answered("x")  # the first of x settles, y's does not
     assert settled(study) == [0]
-    study.skip(study.ask(judge="y"))
-    assert settled(study) == [0, 1]
+    study.skip(study.ask(judge="x"))  # so does the second
+    assert settled(study) == [0, 2]
     study.settle("x")
-    assert settled(study) == [0, 1, 2]
+    assert settled(study) == [0, 2, 3, 4]
+    study.tell(study.ask(judge="y"), 1.0)  # one that settles at once settles all before it
+    assert settled(study) == [0, 2, 3, 4, 1]
     answered("x")
     answered("y")
     clock[0] += 31
     study.ask()
-    assert settled(study) == [0, 1, 2, *numbers[3:]]
+    assert settled(study) == [0, 2, 3, 4, 1, *numbers[5:]]
     answered("z")
     study.settle()
     assert study.counts["answered"] == 0
-    assert study.verdict.votes == 6
+    assert study.verdict.votes == 9
+
+
+def test_the_last_answers_are_taken_back_one_after_the_other():
+    """Several undos are free too, and what comes back is the same questions."""
+    study = create_study(ITEMS, 2, 1e-6)
+    asked = [study.ask(judge="x") for _ in range(4)]
+    for question in asked:
+        study.tell(question, 1.0, settle=False)
+    assert study.answered_of("x") == asked[1:]
+    for question in reversed(asked[1:]):
+        study.undo(question)
+    assert study.pending == asked[1:]
+    assert (study.verdict.votes, study.counts["counted"], study._state.spent) == (1, 1, ())
+    for question in asked[1:]:
+        study.tell(question, 0.0)
+    assert [row.outcome for row in study.rows] == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_settling_at_once_and_later_are_the_same_votes():

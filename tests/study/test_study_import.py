@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shortlist import create_study, load_study
+from shortlist.analysis.votes import as_table
 from shortlist.cli.app import main
 from shortlist.errors import BadProblem, CasesUsedUp, ShortlistError
+from shortlist.study.rows import counted
 from shortlist.study.sql import close_databases
 from shortlist.votes.read import read_votes
 
@@ -151,3 +153,54 @@ def test_recorded_votes_are_drawn_or_imported_and_not_both():
     imported.import_votes(["a"], ["b"], [1.0])
     with pytest.raises(BadProblem, match="would count twice"):
         imported.ask(cases={("a", "b"): ["vote 0"]}, once=True)
+
+
+def columns(study):
+    """What an export of the study holds, as arguments of an import."""
+    table = as_table(counted(study.rows))
+    first, second = ([table.items[i] for i in side] for side in (table.first, table.second))
+    return {"first": first, "second": second, "outcome": table.outcome.tolist(), "judge": table.judge, "id": table.id}
+
+
+def asked(votes, seed=0):
+    study = create_study(ITEMS, k=1, seed=seed)
+    for _ in range(votes):
+        study.tell(study.ask(judge="ann"), 1.0)
+    return study
+
+
+def test_a_study_knows_its_own_votes():
+    study = asked(5)
+    exported = columns(study)
+    study.undo(study.rows[0].question)
+    verdict = study.import_votes(**exported)  # also the one that was undone
+    assert (len(study.votes), study.counts["undone"]) == (4, 1)
+    assert any("5 imported rows were counted before" in caveat for caveat in verdict.caveats)
+    study.import_votes(**{**exported, "id": [f"other {row}" for row in range(5)]})
+    assert len(study.votes) == 9  # other ids say that they are other votes
+
+
+def test_votes_that_come_back_through_another_study_are_known():
+    study, other = asked(5), asked(3, seed=1)
+    other.import_votes(**columns(study))
+    assert len(other.votes) == 8
+    study.import_votes(**columns(other))
+    assert len(study.votes) == 8  # the three of the other study are new
+    study.import_votes(**columns(other))
+    other.import_votes(**columns(study))
+    assert len(study.votes) == len(other.votes) == 8
+
+
+def test_an_export_that_is_imported_back_by_command_adds_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = create_study(ITEMS, k=1, storage="sqlite:///studies.db", name="fruit")
+    for _ in range(4):
+        study.tell(study.ask(cases=["c1", "c2"]), 1.0)
+    for command in (["export", "fruit", "votes.csv"], ["import", "fruit", "votes.csv"]):
+        monkeypatch.setattr(sys, "argv", ["shortlist", *command, "--storage", "sqlite:///studies.db"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+    assert "4 imported rows were counted before" in capsys.readouterr().out
+    study.refresh()
+    assert len(study.votes) == 4

@@ -1,11 +1,13 @@
 """Items from files and folders."""
 
+import base64
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shortlist.errors import BadProblem
-from shortlist.votes.items import read_items
+from shortlist.errors import BadProblem, BadUpload
+from shortlist.votes.items import picture_url, read_items
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,7 @@ from shortlist.votes.items import read_items
 )  # fmt: skip
 def test_files(tmp_path, name, text, names, contents):
     (tmp_path / name).write_text(text, encoding="utf-8", newline="")
-    assert read_items(tmp_path / name) == (names, contents)
+    assert read_items(tmp_path / name) == (names, contents, frozenset())
 
 
 def test_a_folder_shows_texts_and_paths(tmp_path):
@@ -34,6 +36,23 @@ def test_a_folder_shows_texts_and_paths(tmp_path):
     found = read_items(tmp_path)
     assert found.names == ("a.jpg", "b.txt")
     assert found.contents == {"a.jpg": str(tmp_path / "a.jpg"), "b.txt": "the text"}
+    assert found.files == {"a.jpg"}
+
+
+def test_a_column_of_paths_has_files(tmp_path):
+    (tmp_path / "a.csv").write_text("name,path\none,one.png\ntwo,two.png\n")
+    assert read_items(tmp_path / "a.csv").files == {"one", "two"}
+
+
+def test_a_picture_becomes_a_data_url(tmp_path):
+    data = b"GIF89a" + bytes([1, 0, 1, 0]) + bytes(10)
+    (tmp_path / "a.gif").write_bytes(data)
+    assert picture_url(tmp_path / "a.gif") == "data:image/gif;base64," + base64.b64encode(data).decode()
+    (tmp_path / "a.txt").write_text("not a picture")
+    (tmp_path / "big.gif").write_bytes(data + bytes(5_000_000))
+    for name, said in (("a.txt", "not a PNG"), ("big.gif", "too large"), ("none.gif", "cannot read")):
+        with pytest.raises(BadUpload, match=said):
+            picture_url(tmp_path / name)
 
 
 @pytest.mark.parametrize(

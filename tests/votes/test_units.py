@@ -7,6 +7,7 @@ import pytest
 
 from shortlist import create_study, inspect_votes, load_study, read_votes
 from shortlist.cli.app import main
+from shortlist.core.units import unit_numbers
 from shortlist.errors import BadVotes
 
 ROWS = [
@@ -31,8 +32,8 @@ def groups(path, unit):
     """The numbers of the rows in each unit."""
     labels = read_votes(path, unit=unit).unit
     found = {}
-    for row, label in enumerate(labels or range(len(ROWS))):
-        found.setdefault(label, []).append(row)
+    for row, number in enumerate(unit_numbers(labels or range(len(ROWS)))):
+        found.setdefault(number, []).append(row)
     return sorted(found.values())
 
 

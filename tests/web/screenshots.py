@@ -1,4 +1,4 @@
-"""The pictures of the docs: python -m tests.web.screenshots [report]"""
+"""The pictures of the docs: python -m tests.web.screenshots [report | pages]"""
 
 import math
 import random
@@ -37,7 +37,8 @@ def main(which):
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         if which != ["report"]:
             shoot_pages(folder, playwright)
-        shoot_report(folder, playwright)
+        if which != ["pages"]:
+            shoot_report(folder, playwright)
 
 
 def shoot_report(folder, playwright):
@@ -69,8 +70,8 @@ def shoot(server, browser):
     owner.create(name, PROPOSALS, 3, instructions="Which would you rather see in the street?", seed=4)
     judges, draws = owner.judges(name, "Ann", "Bob", "Cleo"), random.Random(1)
     for _ in range(200):
-        verdict = owner.look(name)["verdict"]
-        if verdict["done"] or verdict["error_bound"] < 0.5:
+        board = owner.look(name)
+        if board["verdict"]["done"] or board["filled"] > 0.4:
             break
         for client in judges:
             judge(client, name, 3, draws)
@@ -81,7 +82,24 @@ def shoot(server, browser):
     page.wait_for_selector("#ratings svg")
     page.wait_for_timeout(500)
     page.screenshot(path=DOCS / "web-dashboard.png")
+    page.goto(f"{server.base}/present/{name}")
+    page.wait_for_selector("#top li")
+    page.click("#reveal")
+    page.click("#reveal")
+    page.set_viewport_size({"width": 1000, "height": 620})
+    page.screenshot(path=DOCS / "web-present.png")
+    small = browser.new_context(**{**PHONE, "device_scale_factor": 1.5}).new_page()
+    small.goto(server.new_owner_link())
+    small.wait_for_url(f"{server.base}/")
+    small.goto(f"{server.base}/studies/{name}")
+    small.wait_for_selector("#ratings svg")
+    small.screenshot(path=DOCS / "web-dashboard-phone.png")
     links = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Dan", "Eve"]}).json()["links"]
+    page.goto(f"{server.base}/studies/{name}/judges")
+    page.fill("#names", "Fay, fay@example.org\nGus\nHal")
+    page.click("text=Make links")
+    page.wait_for_selector("#sheet svg >> nth=2")
+    page.locator("#sheet-part").screenshot(path=DOCS / "web-judges.png")
     wide = browser.new_context(viewport={"width": 1000, "height": 620}).new_page()
     Hands(wide, links[0]["link"]).ready()
     wide.screenshot(path=DOCS / "web-judge.png")

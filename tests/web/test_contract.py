@@ -13,7 +13,7 @@ from tests.web.server import Owner, Unlimited, owner_key, take
 EXAMPLES = [pytest.param(8, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.sweep)]
 PATHS = {
     "owner": ["--exclude-path-regex", "/api/sessions"],  # who leaves is refused everything else
-    "judge": ["--include-path-regex", "(questions|show|vote|undo)"],
+    "judge": ["--include-path-regex", "(questions|show|vote|undo|leave|/me)"],
     "leaver": ["--include-path-regex", "/api/sessions"],
 }
 
@@ -65,4 +65,8 @@ negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 409, 413, 
 include-path = "/api/studies/{name}/report.html"
 phases.fuzzing.enabled = false
 phases.stateful.enabled = false
+
+[[operations]]  # a stream without an end
+include-path = "/api/studies/{name}/news"
+enabled = false
 """

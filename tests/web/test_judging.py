@@ -4,8 +4,10 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from typer.testing import CliRunner
 
 from shortlist import create_study, load_study
+from shortlist.cli.app import app
 from shortlist.errors import SetupChanged
 from shortlist.judges.cases import check_cases
 from shortlist.judges.setup import set_up_materials
@@ -135,14 +137,17 @@ def test_an_undo_is_free_until_the_answer_settles(server, owner, name):
     assert owner.look(name)["judges"][0]["counts"]["lost"] == 1
 
 
-def test_an_answer_settles_at_the_next_one(server, owner, name):
+def test_an_answer_settles_after_three_more(server, owner, name):
     owner.create(name, ITEMS)
     (ann,) = owner.judges(name, "Ann")
-    first, second = take(ann, name, 2)["questions"]
-    vote(ann, first["id"], 1, 2)
-    vote(ann, second["id"], 1, 2)
+    turn, given = take(ann, name, 2), []
+    for _ in range(4):
+        given.append(turn["questions"][0])
+        turn = vote(ann, given[-1]["id"], 1, 2).json()["next"]
+    first, second = given[0], given[-1]
+    assert turn["undo"] == [question["id"] for question in given[1:]]
     board = owner.look(name)
-    assert (board["counts"]["counted"], board["counts"]["answered"], board["verdict"]["votes"]) == (1, 1, 1)
+    assert (board["counts"]["counted"], board["counts"]["answered"], board["verdict"]["votes"]) == (1, 3, 1)
     said = ann.post(f"/api/questions/{first['id']}/undo", json={"hold": 2}).json()
     assert said["status"] == "undone"
     study = load_study(name, server.storage)
@@ -209,6 +214,24 @@ def test_pausing_and_closing(owner, name):
     assert take(ann, name)["state"] == "open"
 
 
+def test_an_archived_study_can_only_be_read(owner, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    one, two = (question["id"] for question in take(ann, name, 2)["questions"])
+    vote(ann, one, 1)
+    board = owner.http.put(f"/api/studies/{name}/state", json={"state": "archived"}).json()
+    assert (board["state"], board["counts"]["counted"]) == ("archived", 1)
+    refused = vote(ann, two, 1)
+    assert (refused.status_code, "archived" in refused.json()["detail"]) == (409, True)
+    assert take(ann, name, 2)["state"] == "closed"
+    assert owner.http.put(f"/api/studies/{name}/settings", json={"max_votes": 9}).status_code == 409
+    assert owner.http.get(f"/api/studies/{name}/votes.csv").status_code == 200
+    listed = {study["name"]: study["state"] for study in owner.http.get("/api/studies").json()["studies"]}
+    assert listed[name] == "archived"
+    assert owner.http.put(f"/api/studies/{name}/state", json={"state": "open"}).json()["state"] == "open"
+    assert vote(ann, two, 1).json()["status"] == "answered"
+
+
 def test_the_budget_ends_a_study_and_the_last_questions_are_waited_for(owner, name):
     owner.create(name, ITEMS, max_votes=2)
     ann, bob = owner.judges(name, "Ann", "Bob")
@@ -225,7 +248,7 @@ def test_a_voided_judge_is_asked_nothing_more(server, owner, name):
     ann, bob = owner.judges(name, "Ann", "Bob")
     for judge in (ann, bob):
         vote(judge, take(judge, name)["questions"][0]["id"], 1)
-    load_study(name, server.storage).settle("Bob")  # Ann's answer is not settled
+    load_study(name, server.storage).settle("judge #2")  # Ann's answer is not settled
     board = owner.http.post(f"/api/studies/{name}/void", json={"judge": "Ann"}).json()
     assert board["verdict"]["votes"] == 1
     assert [
@@ -254,7 +277,17 @@ def test_a_blind_study_hides_names_and_judges_never_see_the_ranking(owner, name)
         said = vote(ann, turn["questions"][0]["id"], 1, 2)
         turn = said.json()["next"]
         assert "secret" not in json.dumps(said.json()).replace(name, "")
-        assert set(turn) == {"state", "message", "questions", "answered", "progress", "ballot"}
+        assert set(turn) == {
+            "state",
+            "message",
+            "questions",
+            "answered",
+            "progress",
+            "ballot",
+            "left",
+            "needed",
+            "undo",
+        }
     assert ann.get(f"/api/studies/{name}").status_code == 401
 
 
@@ -276,7 +309,7 @@ def test_late_answers_are_kept_and_do_not_count(server, owner, name):
     owner.create(name, ITEMS)
     (ann,) = owner.judges(name, "Ann")
     study = load_study(name, server.storage)
-    question = study.ask(judge="Ann", lease=-1.0)  # over already
+    question = study.ask(judge="judge #1", lease=-1.0)  # over already
     study.ask(judge="Bob")  # closes it
     for _ in range(2):
         assert vote(ann, f"{name}.{question.id}", 1).json()["status"] == "late"
@@ -314,7 +347,7 @@ def test_a_prefetched_question_is_dropped_without_effect(server, owner, name):
     owner.create(name, ITEMS)
     (ann,) = owner.judges(name, "Ann")
     on_screen, following = take(ann, name, 2)["questions"]
-    load_study(name, server.storage).settle("Ann")  # she leaves
+    load_study(name, server.storage).settle("judge #1")  # she leaves
     board = owner.look(name)
     assert (board["counts"]["skipped"], board["counts"]["lost"], board["counts"]["pending"]) == (1, 0, 1)
     again = take(ann, name, 2)["questions"]
@@ -328,7 +361,7 @@ def test_a_prefetched_question_whose_pair_was_proved_is_replaced(server, owner, 
     take(ann, name)
     study = load_study(name, server.storage)
     pair = ("ant", "cat")
-    waiting = study.ask(judge="Ann", pair=pair, lease=600, shown=False)
+    waiting = study.ask(judge="judge #1", pair=pair, lease=600, shown=False)
     for _ in range(40):
         study.tell(study.ask(judge="Bob", pair=pair), winner="ant")
     assert not study.verdict.done
@@ -363,7 +396,7 @@ def test_a_ballot_from_the_first_pair_to_the_thanks(server, owner, name):
     assert seen == [0, 1, 2, 3]
     assert (turn["state"], turn["message"]) == (
         "finished",
-        "That was your last pair. Thank you! Each judge is asked once, so you are done.",
+        "That was your last pair. Thank you! Each judge is asked about a fixed number of pairs, so you are done.",
     )
     assert take(judge, name)["state"] == "finished"
     assert owner.look(name)["counts"]["counted"] == 4
@@ -497,3 +530,29 @@ def test_the_number_of_judges_can_be_lowered_on_the_way(owner, name):
     refused = owner.http.post("/api/studies", json={**with_tolerance, "name": f"{name} u", "min_judges": 2})
     assert refused.status_code == 422
     assert "no tolerance" in refused.json()["detail"]
+
+
+def test_people_judge_what_a_run_has_shown_to_a_model(owner, server, name, tmp_path, monkeypatch):
+    """`shortlist run` keeps texts and cases, so that the service shows them, blind."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"item": item, "case": case, "text": f"Ask {case}", "output": f"{item[::-1]} on {case}"}
+        for item in ITEMS
+        for case in ("c1", "c2", "c3")
+    ]
+    (tmp_path / "out.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "judge.py").write_text('print(\'{"winner": "tie"}\')')
+    options = ["-k", "2", "--judge", "python judge.py", "--max-votes", "3", "--max-calls", "2", "--seed", "1"]
+    found = CliRunner().invoke(app, ["run", "out.jsonl", *options, "--name", name, "--storage", server.storage])
+    assert found.exit_code == 3, found.output
+    load_study(name, server.storage).change(max_votes=None)
+    (judge,) = owner.judges(name, "Ann")
+    question = take(judge, name, 1)["questions"][0]
+    assert question["case"] in ("Ask c1", "Ask c2", "Ask c3")
+    case = question["case"].split()[1]
+    for side in ("first", "second"):
+        assert question[side]["title"] is None
+        assert question[side]["html"] in {f"{item[::-1]} on {case}" for item in ITEMS}
+    assert vote(judge, question["id"], 1, 1).json()["status"] == "answered"
+    settle(server, name)
+    assert len({row.judge for row in load_study(name, server.storage).rows if row.outcome is not None}) == 2

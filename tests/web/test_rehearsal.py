@@ -27,4 +27,4 @@ def test_the_rehearsal_of_the_tutorial_ends_with_a_proof(owner, name, tmp_path):
     assert board["verdict"]["done"]
     counts = board["counts"]  # the last answers settle after the one that is enough
     assert done.stdout.startswith(f"{counts['counted'] + counts['answered']} votes.")
-    assert board["verdict"]["votes"] <= counts["counted"] <= board["verdict"]["votes"] + 2
+    assert board["verdict"]["votes"] <= counts["counted"] <= board["verdict"]["votes"] + 6  # three of each judge

@@ -1,15 +1,17 @@
 """Everything a report says about a study or a vote file, as plain numbers. Values are computed lazily."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from shortlist.analysis.checks import Checks, run_checks
+from shortlist.analysis.checks import Check, Checks, run_checks
+from shortlist.analysis.decisive import Words
 from shortlist.analysis.ranking import Allocation, Matrix, Ranking, allocate, rank_items, win_matrix
+from shortlist.analysis.text_bias import check_texts
 from shortlist.analysis.votes import VoteCounts, Votes, study_votes, table_votes
 from shortlist.core import arrays
 from shortlist.core.estimate import fit
@@ -25,6 +27,7 @@ from shortlist.simulation.run import simulate
 from shortlist.simulation.worlds import Utilities
 from shortlist.study.events import Head
 from shortlist.study.state import BoundHistory, BoundPoint, is_recorded
+from shortlist.study.storage import Spent
 from shortlist.study.study import Study
 from shortlist.votes.table import VoteTable
 
@@ -98,6 +101,9 @@ class Analysis:
     bound_history: BoundHistory = ()  # empty for a vote file, and where it would take too long
     claims: tuple[str, ...] = ()  # what a proof is about, one sentence each
     head: Head | None = None  # of the study's chain of events
+    text_checks: tuple[Check, ...] = ()  # of what judges were shown, if that is known
+    spent: Spent = Spent()  # noqa: RUF009 - a tuple
+    words: tuple[Words, ...] = ()  # what judges said in the votes that decided the line
 
     @property
     def is_study(self) -> bool:
@@ -123,7 +129,8 @@ class Analysis:
 
     @cached_property
     def checks(self) -> Checks:
-        return run_checks(self.problem, self.items, self.votes, self._theta, self._in_top)
+        found = run_checks(self.problem, self.items, self.votes, self._theta, self._in_top)
+        return replace(found, results=(*found.results, *self.text_checks))
 
     @cached_property
     def savings(self) -> Savings:
@@ -140,7 +147,8 @@ class Analysis:
             "name": self.name, "n": problem.n, "k": problem.k, "delta": problem.delta, "family": problem.family.name,
             "tolerance": problem.tolerance, "max_votes": problem.max_votes, "sampling": self.sampling,
             "stopping": self.stopping.name, "paused": self.paused, "advice": self.advice,
-            "verdict": self.verdict.to_dict(), "claims": list(self.claims),
+            "verdict": self.verdict.to_dict(), "claims": list(self.claims), "spent": self.spent._asdict(),
+            "words": [one._asdict() for one in self.words],
             "head": None if self.head is None else self.head._asdict(), "vote_counts": self.counts._asdict(),
             "bound_history": [_finite(point._asdict()) for point in self.bound_history],
             **{part: self._part(part) for part in parts},
@@ -169,12 +177,18 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in values.items()}
 
 
-def analyse_study(study: Study) -> Analysis:
-    """Analyse a study as it is now."""
+def analyse_study(
+    study: Study, texts: Mapping[str, Any] | None = None, cases: Sequence[Any] | None = None,
+    words: Sequence[Words] = (),
+) -> Analysis:  # fmt: skip
+    """Analyse a study as it is now. `texts` are what judges were shown, by item or by item and case: then it is checked
+    whether their answers go with length, and what else may sway them. `words` are what judges said, for those who may
+    read it."""
     verdict, (votes, counts) = study.examine(), study_votes(study)
     return Analysis(
         study.name, study.items, study.problem, study.sampling.name, study.stopping, verdict, votes, counts,
         study.paused, study.advice, _bound_history(study, verdict), study.claims, study.head,
+        () if texts is None else check_texts(study, texts, cases), study.spent, tuple(words),
     )  # fmt: skip
 
 
@@ -183,7 +197,8 @@ def _bound_history(study: Study, verdict: Verdict[str]) -> BoundHistory:
     if not is_recorded(study.problem, study.stopping):
         return ()
     earlier = (point for point in study.bound_history if point.votes != verdict.votes)
-    return (*earlier, BoundPoint(verdict.votes, verdict.error_bound, verdict.votes_left))
+    share = sum(study.filled.values()) / len(study.items)
+    return (*earlier, BoundPoint(verdict.votes, verdict.error_bound, verdict.votes_left, share))
 
 
 def analyse_votes(

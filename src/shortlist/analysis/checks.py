@@ -90,7 +90,8 @@ def run_checks(problem: Problem, items: tuple[str, ...], votes: Votes, theta: Fl
     connectivity, upsets, cycles, tested, bias, agreement = found
     results = (
         _connected(connectivity), _no_upsets(upsets), _no_cycles(cycles), _fits(tested),
-        _no_position_bias(bias, agreement.judges), _independent(bias.repeats), _agree(agreement),
+        _no_position_bias(bias, agreement.judges), _independent(bias.repeats, bool((votes.case >= 0).all())),
+        _agree(agreement),
     )  # fmt: skip
     return Checks(results, *found)
 
@@ -199,7 +200,8 @@ def _as_expected(found: PositionBias) -> bool:
     return abs(share.share - found.expected) <= FAR * spread
 
 
-def _independent(found: Repeats) -> Check:
+def _independent(found: Repeats, on_cases: bool) -> Check:
+    """`on_cases`: every vote is about a case, and repeats are about the same one."""
     name = "Votes are fresh"
     if found.same_order is None or found.expected is None or found.couples < FEW_COUPLES:
         return Check(name, "unknown", "Too few judges saw the same pair twice in the same order.")
@@ -207,6 +209,8 @@ def _independent(found: Repeats) -> Check:
         f"Judges who saw a pair twice in the same order changed their choice in {percent(found.same_order)} of "
         f"{found.couples:,.0f} repeats. Independent votes would differ in about {percent(found.expected)}."
     )
+    if found.same_order < found.expected / 2 and on_cases:
+        return Check(name, "ok", f"{sentence} These repeats are on the same case; a question draws its case afresh.")
     if found.same_order < found.expected / 2:
         advice = "Asking the same judge again adds nothing: draw judges or cases at random."
         return Check(name, "warning", f"{sentence} {advice}")

@@ -1,7 +1,7 @@
 """Votes as columns of numbers: who was shown first, what the outcome was, who judged."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,9 +10,10 @@ import numpy as np
 from shortlist.core.families import Family
 from shortlist.core.pairs import Floats, Ints, pair_numbers
 from shortlist.core.tally import Block, Tally, tally_votes
-from shortlist.study.rows import Row, counted
+from shortlist.core.units import unit_numbers
+from shortlist.study.rows import Row, counted, labels_of
 from shortlist.study.study import Study
-from shortlist.votes.table import VoteTable
+from shortlist.votes.table import VoteTable, make_table
 
 Labels = Sequence[str | None]
 
@@ -121,3 +122,21 @@ def _numbered(labels: Labels) -> tuple[Ints, tuple[str, ...]]:
     names = tuple(dict.fromkeys(label for label in labels if label is not None))
     number: dict[str | None, int] = {name: place for place, name in enumerate(names)} | {None: -1}
     return np.array([number[label] for label in labels], dtype=np.int64), names
+
+
+def as_table(rows: Sequence[Row]) -> VoteTable:
+    """Votes of a study as they are written to a file, with ids by which the study knows them again."""
+    first, second, outcome = ([getattr(row, part) for row in rows] for part in ("first", "second", "outcome"))
+    judges, cases, units = ([getattr(row, part) for row in rows] for part in ("judge", "case", "unit"))
+    table = make_table(first, second, outcome, judge=judges, case=cases)
+    ids = tuple(row.id for row in rows)
+    return replace(table, unit=_unit_names(units, ids) if any(units) else None, unit_name="unit", id=ids)
+
+
+def _unit_names(units: Sequence[str | tuple[str, ...] | None], ids: Sequence[str]) -> tuple[str, ...]:
+    """A label per row. In a file rows without one would share a unit, so they get their ids. A unit with several labels
+    is called by those of its first row."""
+    names: dict[int, str] = {}
+    for number, unit, id in zip(unit_numbers(units).tolist(), units, ids, strict=True):
+        names.setdefault(number, id if unit is None else ", ".join(labels_of(unit)))
+    return tuple(names[number] for number in unit_numbers(units).tolist())

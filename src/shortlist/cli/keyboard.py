@@ -59,13 +59,13 @@ def judge_in_terminal(
     """Ask the person at the terminal until there is a verdict or they quit."""
     if study.problem.family.is_measured:
         raise BadProblem(f"this study measures differences; enter them with: shortlist tell {study.name} NUMBER VALUE")
-    with _single_keys(shlex.quote(study.name)) as terminal, RunLease(study) as lease:
+    with single_keys(shlex.quote(study.name)) as terminal, RunLease(study) as lease:
         set_up_materials(study, contents, cases, shows_texts)
         _Session(study, judge, contents or {}, cases, lease, terminal).run()
 
 
 @contextmanager
-def _single_keys(study: str) -> Iterator[int]:
+def single_keys(study: str) -> Iterator[int]:
     """The terminal, in the mode that sends each key at once. Raises BadProblem if there is none."""
     instead = f"in a script, use `shortlist ask {study}` and `shortlist tell {study} NUMBER ANSWER`"
     if not HAS_KEYS:
@@ -81,7 +81,7 @@ def _single_keys(study: str) -> Iterator[int]:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
-def _read_key(terminal: int) -> str:
+def read_key(terminal: int) -> str:
     """The next key: a letter or digit, "left" or "right"; "" for any other, "q" when the terminal is gone."""
     try:
         pressed = os.read(terminal, 1)
@@ -167,7 +167,7 @@ class _Session:
         """Show a question and do what the next key says; False to quit."""
         self._show(question)
         while True:
-            key = _read_key(self._terminal)
+            key = read_key(self._terminal)
             self._lease.renew()
             if key == "q":
                 return False
@@ -198,7 +198,8 @@ class _Session:
         self._say(f"  {said}   ({counts['counted'] + counts['answered']:,} votes in total)", "green")
 
     def _undo(self, current: Question) -> bool:
-        """Undo the last answer; True if its question comes back on the screen, before the current one."""
+        """Undo the last answer; True if another question than the current one follows: the undone one, or a new one if
+        the current one is closed because it is about the same pair."""
         if not self._told:
             self._say("  nothing to undo in this session", "yellow")
             return False
@@ -212,7 +213,7 @@ class _Session:
             self._say(
                 f"  undone: {undone.first} or {undone.second}; the vote still counts against one of them", "yellow"
             )
-            return False
+            return not self._study.is_pending(current.id)
         self._study.show(undone, LEASE)
         self._left[:0] = [undone, current]
         self._say(f"  undone: {undone.first} or {undone.second}; choose again", "yellow")
@@ -223,7 +224,7 @@ class _Session:
         sides = ((question.first, "1 ←"), (question.second, "2 →"))
         case = case_of(question, self._study.seed, self._cases)
         panels = [Panel(self._body(item, case), title=Text(key), width=width, padding=(0, 1)) for item, key in sides]
-        head = [] if case is None else [Panel(Text(_short(case.text)), title=Text("case"), padding=(0, 1))]
+        head = [] if case is None else [Panel(Text(shortened(case.text)), title=Text("case"), padding=(0, 1))]
         place = "" if question.place is None else f"{question.place + 1} of {len(self._study.rows_of(self._judge))}"
         self._out.print(Group(Text(place, style="dim"), *head, Columns(panels, padding=(0, 0), expand=False)))
 
@@ -232,8 +233,9 @@ class _Session:
         if isinstance(content, Mapping):
             content = None if case is None else content.get(case.id)
         name = Text(item, style="bold")
-        return name if content is None else Text.assemble(name, "\n\n", _short(content))
+        return name if content is None else Text.assemble(name, "\n\n", shortened(content))
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """The text, or its beginning if it is long."""
     return text.strip() if len(text) <= MOST else f"{text[:MOST].strip()} … and {len(text) - MOST:,} more characters"

@@ -145,13 +145,15 @@ class Material:
     cases: Sequence[Case] | None
     known_answer: KnownAnswer | None = None
     has_repeats: bool = False
+    files: frozenset[str] = frozenset()  # items whose content is the path of a file
 
 
 def read_material(paths: Sequence[Path], cases: Path | None, options: OutputOptions) -> Material:
     """Items and cases, from a file of items or from outputs. Every output is checked here, before the first call."""
     if not (options.are_given or holds_outputs(paths)):
         listed = read_items(paths[0])
-        return Material(listed.names, listed.contents, None if cases is None else read_cases(cases))
+        found_cases = None if cases is None else read_cases(cases)
+        return Material(listed.names, listed.contents, found_cases, files=listed.files)
     found = options.inspect(paths).check()
     if cases is not None:
         raise BadCases("outputs bring their own cases; leave out --cases")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from shortlist.analysis.analysis import PARTS, Analysis, analyse_study, analyse_votes
+from shortlist.analysis.decisive import decisive_words
 from shortlist.cli.options import (
     DELTA,
     FAMILY,
@@ -30,6 +31,7 @@ from shortlist.cli.options import (
 from shortlist.cli.studies import print_study_items
 from shortlist.core.families import make_family
 from shortlist.errors import BadInput
+from shortlist.judges.texts import load_texts
 from shortlist.report.page import write_report
 from shortlist.study.create import create_study, load_study
 from shortlist.study.study import Study
@@ -73,7 +75,7 @@ def report(
     if votes is None:
         study = load_study(str(name), storage)
         study.settle()
-        found = analyse_study(study)
+        found = analyse_study(study, *load_texts(study), decisive_words(study))
     elif k is None:
         raise BadInput("a vote file does not say how many items to find; give -k")
     else:

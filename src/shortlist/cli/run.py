@@ -3,35 +3,58 @@
 import re
 import shlex
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
+from shortlist.analysis.checks import Check
+from shortlist.analysis.text_bias import check_texts
+from shortlist.cli.config import CONFIG, record_config
 from shortlist.cli.judge_options import (
     AS_NEW_JUDGE,
     COMMAND,
+    CRITERIA,
+    ESTIMATE,
+    HEADER,
     JUDGE_NAME,
     KEEP,
+    KEEP_TEXTS,
+    KEY_HEADER,
+    KEY_VARIABLE,
+    MAX_COST,
+    MAX_TOKENS,
     ME,
     MODEL,
+    PANEL,
+    PATTERN,
+    PRICE,
+    PRICES,
     PROMPT,
+    QUERY,
     RECORDED,
     RECORDED_MAP,
+    REQUEST_OPTION,
+    RPM,
+    STYLE,
+    SYSTEM,
     TEMPERATURE,
+    TPM,
     UNIT,
     URL,
+    VERDICT,
+    Answer,
     JudgeOptions,
+    Kind,
+    ModelOptions,
+    Panel,
+    Style,
     Unit,
     recorded_pairs,
+    with_pictures,
 )
 from shortlist.cli.keyboard import judge_in_terminal
 from shortlist.cli.options import (
@@ -41,7 +64,6 @@ from shortlist.cli.options import (
     CASES_CLAIM,
     DELTA,
     FAMILY,
-    FAR,
     JSON,
     JUDGES_CLAIM,
     MAX_VOTES,
@@ -57,7 +79,9 @@ from shortlist.cli.options import (
     console,
     count_of,
     exit_with,
+    note,
     print_json,
+    progress_bar,
     say,
 )
 from shortlist.cli.outputs import (
@@ -76,17 +100,21 @@ from shortlist.cli.outputs import (
     Thinking,
     read_material,
 )
+from shortlist.cli.run_display import RunDisplay, calls_made, estimate_lines
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import Family, make_family
-from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import BadCases, BadJudge, BadOutputs, JudgeFailed, StorageUnavailable, StudyDiffers
-from shortlist.judges.base import Judge
+from shortlist.judges.base import Judge, RecordedJudge
 from shortlist.judges.cases import read_cases
+from shortlist.judges.estimate import SIMULATIONS, ScratchStorage, estimate_run
+from shortlist.judges.meter import Meter
 from shortlist.judges.run import listed_cases, run_study
 from shortlist.judges.run_log import StudyRun
 from shortlist.judges.setup import set_up
-from shortlist.study.create import create_study, load_study
-from shortlist.study.schema import shown
+from shortlist.judges.texts import save_texts
+from shortlist.study.create import create_study, load_study, open_storage
+from shortlist.study.schema import shown, sqlite_file
+from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.study import Study
 from shortlist.votes.files import STANDARD_INPUT
 from shortlist.votes.items import read_items
@@ -121,6 +149,12 @@ MAX_CALLS = typer.Option(
 WORKERS = typer.Option(8, min=1, help="Number of questions that are asked at the same time.", rich_help_panel=CALLS)
 RETRIES = typer.Option(3, min=0, help="How often a failed call is tried again.", rich_help_panel=CALLS)
 TIME_LIMIT = typer.Option(300.0, help="Seconds until a call is given up.", rich_help_panel=CALLS)
+PATIENCE = typer.Option(
+    600.0,
+    min=0.0,
+    help="Seconds to wait for a judge that does not respond, such as a server that is down.",
+    rich_help_panel=CALLS,
+)
 STORAGE_PATIENCE = typer.Option(
     60.0,
     min=0.0,
@@ -133,12 +167,32 @@ SEED = typer.Option(0, help="Random seed: which item is shown first, which case 
 def run(
     items: list[Path] = MATERIAL,
     k: int = K,
+    config: Path | None = CONFIG,
     judge: str | None = COMMAND,
     keep: int | None = KEEP,
-    judge_url: str | None = URL,
-    model: str | None = MODEL,
+    judge_url: list[str] | None = URL,
+    model: list[str] | None = MODEL,
     prompt: Path | None = PROMPT,
     temperature: float | None = TEMPERATURE,
+    system: Path | None = SYSTEM,
+    criteria: str | None = CRITERIA,
+    prompt_style: Style | None = STYLE,
+    verdict: Kind | None = VERDICT,
+    verdict_pattern: str | None = PATTERN,
+    max_tokens: int | None = MAX_TOKENS,
+    option: list[str] | None = REQUEST_OPTION,
+    header: list[str] | None = HEADER,
+    query: list[str] | None = QUERY,
+    key_variable: list[str] | None = KEY_VARIABLE,
+    key_header: str = KEY_HEADER,
+    rpm: float | None = RPM,
+    tpm: float | None = TPM,
+    panel: Panel = PANEL,
+    keep_texts: Answer = KEEP_TEXTS,
+    price: str | None = PRICE,
+    prices: str | None = PRICES,
+    max_cost: float | None = MAX_COST,
+    estimate: bool = ESTIMATE,
     votes: Path | None = RECORDED,
     columns: list[str] | None = RECORDED_MAP,
     unit: Unit | None = UNIT,
@@ -166,6 +220,7 @@ def run(
     workers: int = WORKERS,
     retries: int = RETRIES,
     time_limit: float = TIME_LIMIT,
+    patience: float = PATIENCE,
     storage_patience: float = STORAGE_PATIENCE,
     sampling: str = SAMPLING,
     stopping: str | None = STOPPING,
@@ -187,8 +242,16 @@ def run(
     fields, titles = (columns, None) if votes is None else (None, columns)
     shown_options = OutputOptions(fields, missing, turn, repeat, only, wide, thinking, format, filter, accept)
     listed, outcomes = read_material(items, cases, shown_options), make_family(family, sigma)
-    options = JudgeOptions(judge, keep, judge_url, model, prompt, temperature, votes, titles, unit, judge_name)
+    models = ModelOptions(
+        judge_url, model, prompt, temperature, system, criteria, prompt_style, verdict, verdict_pattern, max_tokens,
+        option, header, query, key_variable, key_header, rpm, tpm, panel,
+        price, prices,
+    )  # fmt: skip
+    options = JudgeOptions(judge, keep, models, votes, titles, unit, judge_name)
     chosen = options.make(listed.names, listed.cases, outcomes)
+    listed = with_pictures(listed, chosen)
+    if chosen is not None:
+        Meter(chosen, max_cost)  # refuses a ceiling that cannot be kept
     _check_material(listed, cases_claim, missing, outcomes, is_recorded=votes is not None)
     if chosen is None and as_json:
         raise BadJudge("--judge me works in the terminal and does not print JSON; leave out --json")
@@ -198,15 +261,25 @@ def run(
         allowed=recorded_pairs(chosen, listed.names), cases_claim=cases_claim.words, judges_claim=judges_claim.value,
         ballot_size=ballot_size, min_judges=min_judges, seed=seed,
     )  # fmt: skip
+    shown_and_asked: dict[str, Any] = {
+        "workers": workers, "cases": listed.cases, "contents": listed.contents, "position": order.value,
+        "as_new_judge": as_new_judge, "known_answer": listed.known_answer,
+    }  # fmt: skip
+    if estimate:
+        scratch = _copied(storage, name or _name(items))
+        study = _create_or_resume(partial(create, storage=scratch), scratch, max_votes)
+        return _show_estimate(study, chosen, shown_and_asked, (max_calls, max_cost), as_json)
     study = _create_or_resume(create, storage, max_votes)
+    if changed := record_config(study, config):
+        note(changed)
     if chosen is None:
         return judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases)
     asking = partial(
-        run_study, study, chosen, workers=workers, cases=listed.cases, contents=listed.contents, position=order.value,
-        retries=retries, time_limit=time_limit, max_calls=max_calls, storage_patience=storage_patience,
-        as_new_judge=as_new_judge, known_answer=listed.known_answer,
+        run_study, study, chosen, **shown_and_asked, retries=retries, time_limit=time_limit, max_calls=max_calls,
+        storage_patience=storage_patience, patience=patience, max_cost=max_cost, keep_texts=keep_texts is Answer.yes,
     )  # fmt: skip
-    _show(study, _run_watched(study, asking, chosen, listed, as_new_judge, storage), as_json)
+    keep = keep_texts is Answer.yes
+    _show(study, _run_watched(study, asking, chosen, listed, as_new_judge, storage, keep), listed, as_json)
     exit_with(study.verdict)
 
 
@@ -221,11 +294,14 @@ def _check_material(listed: Material, claim: Claim, missing: Missing, outcomes: 
 
 
 def _run_watched(
-    study: Study, asking: Callable[..., StudyRun], judge: Judge, listed: Material, as_new_judge: bool, storage: str
-) -> StudyRun:
+    study: Study, asking: Callable[..., StudyRun], judge: Judge, listed: Material, as_new_judge: bool, storage: str,
+    keep_texts: bool,
+) -> StudyRun:  # fmt: skip
     """Let `asking` run with a display of how far it is. If it ends early, say how to resume."""
     on_cases = listed_cases(study, judge, listed.cases)
     setup = set_up(study, judge, on_cases, listed.contents, as_new_judge)  # refuses before anything is printed
+    if keep_texts and not listed.files and not isinstance(judge, RecordedJudge):
+        save_texts(study, listed.contents, listed.cases)
     error = f"error at most {study.problem.stated_delta:g}"
     title = f"{study.name} in {shown(storage)}: best {study.problem.k} of {len(listed.names)}, {error}"
     print(f"{'resuming' if study.verdict.votes else 'new study'} {title}", file=sys.stderr)
@@ -241,7 +317,27 @@ def _run_watched(
             sys.exit(130)
 
 
-def _create_or_resume(create: Callable[[], Study], storage: str, max_votes: int | None) -> Study:
+def _copied(storage: str, name: str) -> ScratchStorage:
+    """A copy of the study in memory, so that nothing is written; empty if there is none."""
+    is_new = storage.startswith("sqlite:///") and not sqlite_file(storage).exists()
+    return ScratchStorage(MemoryStorage() if is_new else open_storage(storage, create=False), name)
+
+
+def _show_estimate(
+    study: Study, judge: Judge | None, options: Mapping[str, Any], ceilings: tuple[int | None, float | None],
+    as_json: bool,
+) -> None:  # fmt: skip
+    if judge is None:
+        raise BadJudge("an estimate is about the calls to a program or a language model; leave out --estimate")
+    with progress_bar("simulating", SIMULATIONS) as finished:
+        found = estimate_run(study, judge, **options, progress=finished)
+    if as_json:
+        return print_json({"name": study.name, **found.to_dict()})
+    for line in estimate_lines(found, *ceilings):
+        say(line, "")
+
+
+def _create_or_resume(create: Callable[[], Study], storage: str | Storage, max_votes: int | None) -> Study:
     with plain_name_errors():
         try:
             return create()
@@ -249,7 +345,7 @@ def _create_or_resume(create: Callable[[], Study], storage: str, max_votes: int 
             return _with_higher_budget(other, storage, max_votes)
 
 
-def _with_higher_budget(other: StudyDiffers, storage: str, max_votes: int | None) -> Study:
+def _with_higher_budget(other: StudyDiffers, storage: str | Storage, max_votes: int | None) -> Study:
     """The stored study with a higher vote budget. If anything else differs, the error is raised again."""
     study = load_study(other.name, storage)
     limit = study.problem.max_votes
@@ -284,21 +380,35 @@ def _command(storage: str) -> str:
     return shlex.join(["shortlist", *(word.replace(storage, shown(storage)) for word in sys.argv[1:])])
 
 
-def _show(study: Study, found: StudyRun, as_json: bool) -> None:
-    share = found.stats.first_share
+def _show(study: Study, found: StudyRun, listed: Material, as_json: bool) -> None:
+    share, checks = found.stats.first_share, _checks(study, listed)
     if as_json:
-        rates = {"first_share": share, "flip_rate": found.stats.flip_rate}
+        rates = {"first_share": share, "flip_rate": found.stats.flip_rate, "agreement": found.stats.agreement}
         ending = {"warnings": found.warnings, "used_up": found.used_up, "claims": study.claims}
+        ending |= {"configs": study.setups.configs, "checks": [vars(check) for check in checks]}
         own = {"name": study.name, "costs": vars(found.costs), **rates, **ending, "utilities": study.utilities}
         return print_json({**study.examine().to_dict(), **own})
     show_study(study, False)
     sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."
     console().print()
     say(f"Calls in this run: {calls_made(found)}.{sides}")
+    if found.stats.agreement is not None:
+        again, agreed = count_of(found.stats.compared, "time"), f"{found.stats.agreement:.0%}"
+        say(f"Two judges of the panel answered the same question {again}, and agreed in {agreed} of them.")
+    for check in checks:
+        if check.status == "warning":
+            say(f"Have a look: {check.sentence}")
     if found.needs_judge:
         say(f"Run another judge on this study to continue (--name {shlex.quote(study.name)}).")
     elif not study.verdict.done and not found.used_up:
         say("Run the same command again to continue.")
+
+
+def _checks(study: Study, listed: Material) -> tuple[Check, ...]:
+    """What the judge's answers go with beside quality, if texts were shown."""
+    if listed.files or not any((listed.contents or {}).values()):
+        return ()
+    return check_texts(study, listed.contents or {}, listed.cases)
 
 
 def judge(
@@ -317,79 +427,3 @@ def judge(
     contents = None if items is None else read_items(items).contents
     known = None if cases is None else read_cases(cases)
     judge_in_terminal(study, judge, contents, known, shows_texts=items is not None)
-
-
-PERIOD = 2.0  # seconds between updates of the error bound
-SHARE = 0.1  # of the time that may go into computing it
-MANY = 12  # names in a line
-
-
-class RunDisplay:
-    """`with RunDisplay(study, title) as display`; give `display.show` to the run as its progress."""
-
-    def __init__(self, study: Study, title: str) -> None:
-        self._study, self._title = study, title
-        self._console = Console(stderr=True, highlight=False, markup=False)
-        self._live = Live(self._lines(None), console=self._console, transient=True, refresh_per_second=4)
-        self._verdict, self._next_update = study.verdict, 0.0
-        self._began, self._first = time.monotonic(), study.verdict.votes
-
-    def __enter__(self) -> "RunDisplay":
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._live.stop()
-
-    def show(self, so_far: StudyRun) -> None:
-        """Called after every vote."""
-        if self._live.is_started:
-            self._live.update(self._lines(so_far))
-
-    def warn(self, text: str) -> None:
-        """Print a line that stays."""
-        self._console.print(f"note: {text}", soft_wrap=True)
-
-    def _examined(self, now: float) -> Verdict[str]:
-        """The verdict in full, which can take seconds: not too often."""
-        if now >= self._next_update:
-            self._verdict = self._study.examine()
-            took = time.monotonic() - now
-            self._next_update = now + took + max(PERIOD, took / SHARE)
-        return self._verdict
-
-    def _lines(self, so_far: StudyRun | None) -> Table:
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style="dim")
-        table.add_column(overflow="fold")
-        table.add_row(Text("study"), Text(self._title))
-        if so_far is None:
-            return table
-        now = time.monotonic()
-        known, votes = self._examined(now), so_far.verdict.votes
-        speed = (votes - self._first) / max(now - self._began, 0.1)
-        table.add_row("votes", f"{votes:,}{_left(so_far.verdict.votes_left)}, {speed:,.1f} per second")
-        table.add_row("error bound", f"{known.error_bound:.2g}" if known.error_bound < 1 else "none yet")
-        table.add_row("proved in", Text(_listed(known.certainly_in)))
-        table.add_row("proved out", Text(_listed(known.certainly_out)))
-        table.add_row("undecided", Text(_listed(known.undecided)))
-        table.add_row("calls", calls_made(so_far))
-        return table
-
-
-def calls_made(run: StudyRun) -> str:
-    """What the run cost, in words."""
-    costs = run.costs
-    tokens = costs.prompt_tokens + costs.completion_tokens
-    parts = f"{costs.calls:,} made, {costs.saved:,} saved, {costs.retries:,} retries, {costs.skips:,} skipped"
-    return parts + (f", {tokens:,} tokens" if tokens else "")
-
-
-def _left(votes: float | None) -> str:
-    return f", about {votes:,.0f} to go" if votes is not None and votes < FAR else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    return f"{len(names)}: {', '.join(names[:MANY])}{more}" if names else "-"

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import typer
+from rich.console import Console
 
 from shortlist.cli.options import STORAGE, console
 from shortlist.errors import BadProblem
@@ -21,7 +22,10 @@ def serve(
     port: int = typer.Option(8000, min=1, max=65535, help="Port to listen on."),
     workers: int = typer.Option(1, min=1, max=64, help="Number of server processes. More than one needs PostgreSQL."),
     lease: float = typer.Option(600.0, min=10.0, help="Seconds a question is kept for a judge whose page is closed."),
-    address: str | None = typer.Option(None, help="Public URL of the service, for links. Default: http://HOST:PORT."),
+    undo: float = typer.Option(30.0, min=0.0, help="Seconds in which a judge can take an answer back at no cost."),
+    address: str | None = typer.Option(
+        None, help="URL under which people reach the service, used in every link. Default: the one in your browser."
+    ),
     owner_link: bool = typer.Option(False, "--owner-link", help="Print a new sign-in link for the owner, and exit."),
     log_level: str = typer.Option("info", help=f"Log level: {', '.join(LOG_LEVELS)}."),
 ) -> None:
@@ -34,7 +38,8 @@ def serve(
         raise BadProblem("SQLite allows only one server process; use --workers 1, or a postgresql:// storage")
     if log_level not in LOG_LEVELS:
         raise BadProblem(f"unknown log level {log_level!r}; choose one of {', '.join(LOG_LEVELS)}")
-    base = (address or f"http://{'localhost' if host in ('0.0.0.0', '::') else host}:{port}").rstrip("/")
+    address = None if address is None else web.check_public_address(address)
+    base = address or f"http://{'localhost' if host in ('0.0.0.0', '::') else web.in_url(host)}:{port}"
     out = console()
     if owner_link:
         return out.print(web.owner_link(storage, base))
@@ -45,6 +50,22 @@ def serve(
         out.print(f"\n  Open this link once to sign in as the owner:\n  {link}\n")
     else:
         out.print("For a new owner link, run: shortlist serve --owner-link, with the same storage and address.")
+    if address is None and host in ("0.0.0.0", "::"):
+        _offer_addresses(out, port)
     with suppress(KeyboardInterrupt):  # uvicorn shuts down cleanly before it raises
-        web.run(Settings(storage=storage, lease=lease), host, port, workers, log_level)
+        web.run(Settings(storage, address, lease, undo), host, port, workers, log_level)
     out.print("Stopped. All votes are saved.")
+
+
+def _offer_addresses(out: Console, port: int) -> None:
+    """Judges' links have the address under which the owner opened the page, so localhost would work for nobody else."""
+    found = web.own_addresses()
+    if not found:
+        return
+    out.print("Other machines in this network reach it at:")
+    for address in found:
+        out.print(f"  http://{web.in_url(address)}:{port}")
+    out.print(
+        f"Judges' links use the address that you open the page with. To fix it: --address "
+        f"http://{web.in_url(found[0])}:{port}"
+    )

@@ -1,14 +1,14 @@
-"""Commands on a storage: list, check, repair, copy, back up, restore, rename, upgrade; and delete a study."""
+"""Commands on a storage: list, check, repair, copy, back up, restore, rename, upgrade; archive or delete a study."""
 
 from pathlib import Path
 
 import typer
 
-from shortlist.cli.options import JSON, STORAGE, console, print_json
+from shortlist.cli.options import JSON, STORAGE, console, print_json, working
 from shortlist.cli.studies import NAME
 from shortlist.errors import BadInput, BadStorage
 from shortlist.study import maintenance
-from shortlist.study.create import check_name
+from shortlist.study.create import check_name, load_study
 from shortlist.study.maintenance import StudyCheck
 from shortlist.study.schema import shown
 from shortlist.study.sql import Database, open_database, upgrade_storage
@@ -25,8 +25,14 @@ storage = typer.Typer(
 @storage.command("list")
 def list_studies(storage: str = STORAGE, as_json: bool = JSON) -> None:
     """List the studies of a storage."""
-    names = open_database(storage, create=False).names()
-    print_json({"studies": names}) if as_json else console().print("\n".join(names) or "no studies yet")
+    database = open_database(storage, create=False)
+    archived = database.archived()
+    names = [name for name in database.names() if name not in archived]
+    if as_json:
+        return print_json({"studies": names, "archived": archived})
+    console().print("\n".join(names) or "no studies yet")
+    if archived:
+        console().print("\narchived:\n" + "\n".join(archived))
 
 
 @storage.command()
@@ -40,7 +46,7 @@ def check(
     Exit code 2 if one is damaged.
     """
     database = open_database(url, create=False)
-    found = [maintenance.check_study(database, one) for one in ([name] if name else database.names())]
+    found = [_checked(database, one) for one in ([name] if name else database.names())]
     if as_json:
         print_json({"studies": [one._asdict() for one in found]})
     else:
@@ -48,6 +54,16 @@ def check(
             console().print(_in_words(one), soft_wrap=True)
     if any(one.problem for one in found):
         raise typer.Exit(2)
+
+
+def _checked(database: Database, name: str) -> StudyCheck:
+    with working(f"Checking {name}"):
+        return maintenance.check_study(database, name)
+
+
+def _copied(source: Database, target: Database, name: str, events: int | None = None) -> int:
+    with working(f"Copying {name}"):
+        return maintenance.copy_study(source, target, name, events)
 
 
 def _in_words(found: StudyCheck) -> str:
@@ -63,10 +79,10 @@ def _in_words(found: StudyCheck) -> str:
 def repair(url: str = URL, target: str = TARGET, name: str = NAME, as_json: bool = JSON) -> None:
     """Copy a damaged study up to its last good event. The original stays as it is."""
     source = open_database(url, create=False)
-    found = maintenance.check_study(source, name)
+    found = _checked(source, name)
     if not found.problem:
         raise BadInput(f"study {name!r} is not damaged; to copy it, use: shortlist storage copy")
-    maintenance.copy_study(source, _other(url, target), name, found.good)
+    _copied(source, _other(url, target), name, found.good)
     lost = found.events - found.good
     if as_json:
         return print_json({"study": name, "copied": found.good, "lost": lost, "problem": found.problem})
@@ -84,7 +100,7 @@ def copy(
 ) -> None:
     """Copy studies to another storage. Events and their hashes stay the same."""
     source, place = open_database(url, create=False), _other(url, target)
-    copied = {name: maintenance.copy_study(source, place, name) for name in names or source.names()}
+    copied = {name: _copied(source, place, name) for name in names or source.names()}
     if as_json:
         return print_json({"copied": copied})
     for name, events in copied.items():
@@ -104,7 +120,8 @@ def backup(
     as_json: bool = JSON,
 ) -> None:
     """Write a copy of a SQLite storage to a file, while judges vote. For PostgreSQL use pg_dump."""
-    maintenance.back_up(storage, file)
+    with working("Writing the backup"):
+        maintenance.back_up(storage, file)
     if as_json:
         return print_json({"backup": str(file)})
     console().print(f"Backup written to {file}.")
@@ -119,7 +136,8 @@ def restore(
     """Copy all studies of a backup into an empty storage, after checking that the backup is not damaged."""
     if not file.exists():
         raise BadStorage(f"there is no file {file}")
-    names = maintenance.restore(file, storage)
+    with working("Checking and copying the backup"):
+        names = maintenance.restore(file, storage)
     if as_json:
         return print_json({"restored": names})
     console().print(f"Restored {len(names)} {'study' if len(names) == 1 else 'studies'} to {shown(storage)}.")
@@ -146,6 +164,26 @@ def upgrade(url: str = URL, as_json: bool = JSON) -> None:
     if as_json:
         return print_json({"before": before, "after": after})
     console().print(f"schema {before or 'none'} -> {after}")
+
+
+def archive(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> None:
+    """Make a study read-only, and list it apart from the others.
+
+    Nothing can be added until `shortlist unarchive`. Reports, exports and proofs still work.
+    """
+    _set_archived(name, storage, True, as_json)
+
+
+def unarchive(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> None:
+    """Take a study out of the archive."""
+    _set_archived(name, storage, False, as_json)
+
+
+def _set_archived(name: str, storage: str, archived: bool, as_json: bool) -> None:
+    load_study(name, storage).archive(archived)
+    if as_json:
+        return print_json({"study": name, "archived": archived})
+    console().print(f"{name} is archived: it can only be read." if archived else f"{name} is open again.")
 
 
 def delete(

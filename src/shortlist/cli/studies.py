@@ -5,12 +5,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from shortlist.analysis.votes import as_table
 from shortlist.cli.options import (
     ADVANCED,
     BALLOT_SIZE,
@@ -49,10 +49,10 @@ from shortlist.study.create import create_study, load_study
 from shortlist.study.proof import check_proof, replay_proof, write_proof
 from shortlist.study.rows import counted
 from shortlist.study.settling import BALLOT_LEASE
+from shortlist.study.storage import Spent
 from shortlist.study.study import Study
 from shortlist.verify import sentences
 from shortlist.votes.items import read_items
-from shortlist.votes.table import make_table
 from shortlist.votes.write import write_votes
 
 NAME = typer.Argument(..., metavar="NAME", help="Name of the study.")
@@ -170,20 +170,37 @@ def show_study(study: Study, as_json: bool) -> None:
     with working("Computing the error bound"):
         verdict = study.examine()
     if as_json:
-        state = {"name": study.name, "paused": study.paused, "delta": study.problem.delta,
+        state = {"name": study.name, "paused": study.paused, "archived": study.archived, "delta": study.problem.delta,
                  "max_votes": study.problem.max_votes, "counts": study.counts, "advice": study.advice,
-                 "head": study.head._asdict(), "claims": study.claims}  # fmt: skip
+                 "head": study.head._asdict(), "claims": study.claims, "spent": study.spent._asdict()}  # fmt: skip
         return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
     print_verdict(verdict)
     for claim in study.claims:
         say(claim)
     say(f"Votes and questions: {_counted(study)}.")
+    spent = study.spent
+    if spent.calls:
+        say(f"Answers kept: {spent_in_words(spent)}. To read them: shortlist read {shlex.quote(study.name)}")
     say(f"Record: {count_of(study.head.events, 'event')}, hash {study.head.hash}.")
-    if study.paused:
+    if study.archived:
+        say("The study is archived.")
+    elif study.paused:
         say("The study is paused.")
     if study.advice:
         say(f"{study.advice[0].upper()}{study.advice[1:]}.")
     print_study_items(study, verdict)
+
+
+def spent_in_words(spent: Spent) -> str:
+    """What all runs of a study cost."""
+    words = [f"{spent.calls:,}"]
+    if spent.prompt_tokens or spent.completion_tokens:
+        words.append(f"{spent.prompt_tokens:,} tokens read and {spent.completion_tokens:,} written")
+    if spent.cost:
+        words.append(
+            f"cost {spent.cost:.4g}" + (f" without {spent.unpriced:,} of no known price" if spent.unpriced else "")
+        )
+    return ", ".join(words)
 
 
 def _counted(study: Study) -> str:
@@ -314,11 +331,7 @@ def export(
     rows, counts = counted(study.rows), study.counts
     if not rows:
         raise BadVotes(f"the study {name!r} has no votes to export")
-    first, second, outcome = ([getattr(row, part) for row in rows] for part in ("first", "second", "outcome"))
-    judges, cases, units = ([getattr(row, part) for row in rows] for part in ("judge", "case", "unit"))
-    table = make_table(first, second, outcome, judge=judges, case=cases)
-    own = [unit or f"row {place}" for place, unit in enumerate(units, 1)]  # in a file, rows without a unit share one
-    write_votes(votes, replace(table, unit=tuple(own) if any(units) else None, unit_name="unit"))
+    write_votes(votes, as_table(rows))
     if as_json:
         left_out = {"undone": counts["undone"], "voided": counts["voided"], "lost": counts["lost"]}
         return print_json({"votes": len(rows), **left_out, "file": str(votes)})

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from shortlist.core.facts import cycle_across, order_by_facts
 from shortlist.core.pairs import Flags, Floats, Ints, n_pairs, node_sums, pair_ends, pair_numbers
 from shortlist.core.problem import Problem
 from shortlist.core.ridge import Belief, nothing_known, refine
@@ -26,6 +27,7 @@ CASH = 0.1  # the share of an account that is never bet and cannot be lost
 BETS_SHARE, OWN_SHARE, GRID_SHARE = 0.5, 0.25, 0.25  # of the stake, once votes are imported; see `Ledger.share`
 LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
 WEIGHT, SUM, AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, AHEAD_EPS, BEHIND_EPS = range(8)  # columns of the table
+MARK, FACT = 1.0, 2.0  # in a proved column: by bets at the problem's delta; by known answers alone, at any delta
 
 
 class Accounts(NamedTuple):
@@ -106,7 +108,8 @@ class Imports(NamedTuple):
 class Ledger:
     """A value. `pairs` is sorted; the table has a row for each, seen from the pair's lower item.
 
-    An account that was once enough by itself, at the problem's delta, is marked as proved and needs no more votes.
+    An account that was once enough by itself, at the problem's delta, is marked as proved and needs no more votes. So
+    is one whose source is ahead of its target by known answers alone (`with_facts`), whatever was bet.
 
     `share` of the stake is on the accounts of the table. It is all of it until votes are imported; then half is on
     accounts with the bets on imported votes, a quarter on accounts without them, which take over if imported votes look
@@ -217,9 +220,17 @@ class Ledger:
 
     @cached_property
     def proved(self) -> Accounts:
-        """A wealth of 1 for each ordered pair whose account was once enough by itself."""
+        """A wealth of 1 for each ordered pair whose account was once enough by itself, or whose answers are known."""
+        return self._with_mark(MARK)
+
+    @cached_property
+    def facts(self) -> Accounts:
+        """The same for those that known answers prove, without bets."""
+        return self._with_mark(FACT)
+
+    def _with_mark(self, least: float) -> Accounts:
         first, second = self.ends
-        ahead, behind = (np.flatnonzero(self.table[:, column]) for column in (PROVED_AHEAD, PROVED_BEHIND))
+        ahead, behind = (np.flatnonzero(self.table[:, column] >= least) for column in (PROVED_AHEAD, PROVED_BEHIND))
         source, target = (
             np.concatenate([one[ahead], other[behind]]) for one, other in ((first, second), (second, first))
         )
@@ -245,10 +256,15 @@ class Ledger:
         ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
         return with_cash(np.where(source < target, rows[..., ahead], rows[..., behind]))
 
-    def is_proved(self, source: Ints, target: Ints) -> Flags:
-        """Was the account of source against target once enough by itself?"""
+    def is_proved(self, source: Ints, target: Ints, least: float = MARK) -> Flags:
+        """Does the account of source against target have a mark, or a FACT?"""
         rows = self.look_up(source, target)
-        return np.where(source < target, rows[..., PROVED_AHEAD], rows[..., PROVED_BEHIND]) > 0
+        return np.where(source < target, rows[..., PROVED_AHEAD], rows[..., PROVED_BEHIND]) >= least
+
+    def is_decided(self, first: int, second: int) -> bool:
+        """Do known answers alone say which of the two is ahead?"""
+        ends = np.array([first, second])
+        return bool(self.is_proved(ends, ends[::-1], FACT).any())
 
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
@@ -280,10 +296,39 @@ class Ledger:
 
     def with_marks(self, source: Ints, target: Ints) -> "Ledger":
         """With a mark on the accounts of these sources against these targets, which were asked."""
+        return self._marked(source, target, MARK)
+
+    def with_facts(self, source: Ints, target: Ints) -> "Ledger":
+        """With these facts and no others: each source is ahead of its target by known answers. A new
+        belief is formed, so that plans follow."""
+        ledger = self._with_pairs(source, target)
+        marks = ledger.table[:, PROVED_AHEAD : PROVED_BEHIND + 1]
+        marks[marks == FACT] = 0.0
+        return ledger._marked(source, target, FACT).refresh()
+
+    def _marked(self, source: Ints, target: Ints, mark: float) -> "Ledger":
         slots, _ = self._find(source, target)
-        table = self.table.copy()
-        table[slots, np.where(source < target, PROVED_AHEAD, PROVED_BEHIND)] = 1.0
+        table, columns = self.table.copy(), np.where(source < target, PROVED_AHEAD, PROVED_BEHIND)
+        table[slots, columns] = np.maximum(table[slots, columns], mark)
         return replace(self, table=table)
+
+    @property
+    def top(self) -> Ints:
+        """The k items that are believed best, in increasing order of item number."""
+        return np.sort(self.order(self.belief.theta)[: self.k])
+
+    @property
+    def lacks_top(self) -> bool:
+        """Whether the facts speak against every set of k items."""
+        source, target, _ = self.facts
+        return len(source) > 0 and bool(cycle_across(self.problem.n, self.k, source, target))
+
+    def order(self, theta: Floats) -> Ints:
+        """The items, best first by theta, but never against a fact where that is possible."""
+        source, target, _ = self.facts
+        if not len(source):
+            return np.argsort(-theta, kind="stable")
+        return order_by_facts(theta, self.k, source, target)
 
     def withdraw(self, block: Block) -> "Ledger":
         """After an undo: the support these votes gave is gone, their opposition stays; so no undo helps a proof."""
@@ -294,10 +339,7 @@ class Ledger:
         if self.marker is not None:  # and with a marker any mark
             touched = np.arange(self.problem.n)
         low, high = ledger.ends
-        table = ledger.table.copy()
-        table[np.isin(high, touched), PROVED_AHEAD] = 0.0
-        table[np.isin(low, touched), PROVED_BEHIND] = 0.0
-        return replace(ledger, table=table)
+        return replace(ledger, table=_unmarked(ledger.table, np.isin(high, touched), np.isin(low, touched)))
 
     def inform(self, block: Block) -> "Ledger":
         """After votes that count for the belief and not yet for the accounts."""
@@ -345,8 +387,7 @@ class Ledger:
         first, second = pair_ends(self.problem.n, self.imports.pairs)
         block = Block(first, second, np.zeros(len(first)), np.zeros(len(first)))
         ledger, _ = self._with_rows(block, -self.imports.bets, 0.0)
-        table, imports = ledger.table.copy(), self.imports._replace(bets=np.zeros_like(self.imports.bets))
-        table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
+        table, imports = _unmarked(ledger.table), self.imports._replace(bets=np.zeros_like(self.imports.bets))
         by_judge = self.by_judge
         if by_judge is not None and imports.by_judge is not None:
             places, gains = imports.by_judge
@@ -361,9 +402,7 @@ class Ledger:
             return replace(self, problem=problem, by_judge=NO_GAINS)
         if problem.delta == self.problem.delta and problem.min_judges <= self.problem.min_judges:
             return replace(self, problem=problem)
-        table = self.table.copy()
-        table[:, PROVED_AHEAD : PROVED_BEHIND + 1] = 0.0
-        return replace(self, problem=problem, table=table)
+        return replace(self, problem=problem, table=_unmarked(self.table))
 
     def mark_all(self, grid_level: float, pending: Block | None) -> "Ledger":
         """With a mark on all accounts that are enough by themselves now, whatever is pending."""
@@ -502,6 +541,15 @@ class Ledger:
         return replace(self, table=table)
 
 
+def _unmarked(table: Floats, ahead: Flags | None = None, behind: Flags | None = None) -> Floats:
+    """The table without marks in these rows, by default in all. Facts stay: they do not rest on bets."""
+    table = table.copy()
+    for column, rows in ((PROVED_AHEAD, ahead), (PROVED_BEHIND, behind)):
+        marks = table[:, column]
+        marks[(marks == MARK) & (True if rows is None else rows)] = 0.0
+    return table
+
+
 def in_parts(size: int, known: float = 0.0, starts: Ints | None = None) -> Iterator[tuple[int, int]]:
     """Rows of votes from elsewhere in parts (begin, end), each to be added with bets made before it.
 
@@ -538,3 +586,44 @@ def empty_ledger(problem: Problem, marker: Marker | None = None) -> Ledger:
     by_judge = NO_GAINS if problem.min_judges > 1 else None
     none, table, inflow = np.empty(0, np.int64), np.zeros((0, columns)), np.zeros(problem.n)
     return Ledger(problem, none, table, inflow, belief, 0.0, 0.0, by_judge=by_judge, marker=marker)
+
+
+class Additions(NamedTuple):
+    """What votes add to a ledger one after the other: the ledger with all of them and, after each vote, the row of its
+    pair, which is at `slots`, and the inflow of the pair's higher and lower item, `items`."""
+
+    ledger: Ledger
+    slots: Ints
+    rows: Floats
+    items: Ints
+    inflow: Floats
+
+
+def add_each(ledger: Ledger, votes: Block) -> Additions | None:
+    """The sums of `Ledger.add` for one vote after the other, bit for bit, without its marks and beliefs. None if a
+    pair has no row yet."""
+    slots, known = ledger._find(votes.first, votes.second)
+    if not known.all():
+        return None
+    added = ledger._rows(votes)
+    table, rows, change = ledger.table.copy(), np.empty_like(added), np.empty((len(slots), 2))
+    for slot, here in _groups(slots):
+        sums = np.add.accumulate(np.concatenate([table[slot : slot + 1], added[here]]))
+        table[slot], rows[here] = sums[-1], sums[1:]
+        change[here] = np.diff(with_cash(sums[:, AHEAD : BEHIND + 1]), axis=0)
+    low, high = (ends[slots] for ends in ledger.ends)
+    items, inflow, last = np.stack([high, low], axis=1), np.empty_like(change), ledger.inflow.copy()
+    for item, here in _groups(items.ravel()):
+        sums = np.add.accumulate(np.concatenate([last[item : item + 1], change.ravel()[here]]))
+        last[item], inflow.ravel()[here] = sums[-1], sums[1:]
+    if ledger.by_judge is not None:
+        ledger = replace(ledger, by_judge=ledger.by_judge.add(*ledger._divided(votes, added)))
+    together = evolve(ledger, table=table, inflow=last, votes=ledger.votes + votes.votes)
+    return Additions(together, slots, rows, items, inflow)
+
+
+def _groups(keys: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each key, and where it is, in order."""
+    order = keys.argsort(kind="stable")
+    kept, starts = np.unique(keys[order], return_index=True)
+    yield from zip(kept.tolist(), np.split(order, starts[1:]), strict=True)

@@ -24,6 +24,7 @@ from shortlist.core.sampling.plan import Plan, make_plan
 from shortlist.core.sampling.sharpen import Sharpen
 from shortlist.core.stopping.base import StoppingMemory, StoppingRule
 from shortlist.core.stopping.cuts import Cuts
+from shortlist.core.stopping.edges import Edges
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally, Vote, evolve
 from shortlist.errors import NeedsJudges, NothingToAsk
@@ -71,13 +72,15 @@ def ask(
     waiting = np.asarray(pending, dtype=np.int64)
     draws = Draws((state.seed, round(state.evidence.tally.votes) + len(pending), 1))
     round_now = state.sampling_memory, state.evidence, waiting, 1, draws
-    if not avoid:
-        return int(state.sampling.questions(*round_now)[0][0])
     allowed = state.problem.allowed
-    if not avoid.issuperset(range(n_pairs(state.problem.n)) if allowed is None else allowed):
+    if not avoid:
+        pairs, _ = state.sampling.questions(*round_now)
+    elif avoid.issuperset(range(n_pairs(state.problem.n)) if allowed is None else allowed):
+        pairs = np.empty(0, dtype=np.int64)
+    else:
         pairs, _ = state.sampling.questions(*round_now, np.array(sorted(avoid)))
-        if len(pairs):
-            return int(pairs[0])
+    if len(pairs):
+        return int(pairs[0])
     raise NothingToAsk("no useful pair is left that this judge may see; ask another judge, or later")
 
 
@@ -170,6 +173,18 @@ def examine(state: State, pending: Block | None = None) -> Verdict[int]:
         return state.verdict
     verdict = state.stopping.examine(state.stopping_memory, state.problem, state.evidence, pending)
     return verdict if verdict.done else _with_forecast(state, verdict)
+
+
+def filled(state: State, pending: Block | None = None) -> Floats:
+    """How much of the proof about each item is there, from 0 to 1. A stopping rule that does not say so has one number
+    for all: how far the error bound has come on its way to delta, on a logarithmic scale."""
+    problem = state.problem
+    if state.verdict.reason == "certified":
+        return np.ones(problem.n)
+    if isinstance(state.stopping, Edges):
+        return state.stopping.filled(problem, state.evidence, pending)
+    share = math.log(max(state.verdict.error_bound, problem.delta)) / math.log(problem.delta)
+    return np.full(problem.n, share)
 
 
 def _with_forecast(state: State, verdict: Verdict[int]) -> Verdict[int]:

@@ -7,6 +7,7 @@ on accounts that ignore them (docs/guarantee.md).
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,21 @@ def lose(state: State, votes: Sequence[Vote]) -> State:
         return state
     ledger = state.evidence.kept_ledger.doubting(as_block(votes))
     return state._replace(evidence=state.evidence._replace(ledger=ledger))
+
+
+def know(state: State, facts: frozenset[tuple[int, int]]) -> State:
+    """The state with these facts and no others: each item is ahead of the other by known answers alone. If one is gone,
+    what was reported goes too. Returns the state itself if nothing changed; nothing is checked yet."""
+    ledger = state.evidence.kept_ledger
+    source, target, _ = ledger.facts
+    turned = {ends[::-1] for ends in facts} if ledger.flipped else facts
+    before = set(zip(source.tolist(), target.tolist(), strict=True))
+    if before == turned:
+        return state
+    memory: Any = state.stopping_memory if before <= turned else state.stopping.start(state.problem)
+    ends = np.array(sorted(turned), dtype=np.int64).reshape(-1, 2)
+    evidence = state.evidence._replace(ledger=ledger.with_facts(ends[:, 0], ends[:, 1]))
+    return state._replace(evidence=evidence, stopping_memory=memory._replace(reported=0.0))
 
 
 def recheck(state: State, pending: Block | None = None) -> State:

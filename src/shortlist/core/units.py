@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.core.families import Family
-from shortlist.core.pairs import Flags, Floats, Ints, edge_codes, node_sums, pair_numbers
+from shortlist.core.pairs import Flags, Floats, Ints, components, edge_codes, node_sums, pair_numbers
 from shortlist.core.tally import Block
 from shortlist.errors import BadVotes
 
@@ -83,20 +83,44 @@ class Units(NamedTuple):
         return np.where((first_pair[slots] == self.pair[:, None]).all(axis=1), self.share, 0.0)
 
 
+def unit_numbers(labels: Sequence[Hashable]) -> Ints:
+    """The number of each row's unit, counted from 0 as units come. A row with the label None is a unit of its own. A
+    tuple is several labels: rows that share one of them in the same place, directly or through other rows, are one
+    unit."""
+    numbers: dict[Hashable, int] = {}
+    parts = [_parts(label, row) for row, label in enumerate(labels)]
+    nodes = [[numbers.setdefault(part, len(numbers)) for part in row] for row in parts]
+    links = [(row[0], other) for row in nodes for other in row[1:]]
+    ends = np.array(links, dtype=np.int64).reshape(-1, 2)
+    _, groups = components(len(numbers), ends[:, 0], ends[:, 1])
+    of_row = groups[[row[0] for row in nodes]] if nodes else groups
+    found, first, number = np.unique(of_row, return_index=True, return_inverse=True)
+    place = np.empty(len(found), dtype=np.int64)
+    place[np.argsort(first)] = np.arange(len(found))
+    return np.asarray(place[number], dtype=np.int64)
+
+
+def _parts(label: Hashable, row: int) -> list[Hashable]:
+    if isinstance(label, tuple):
+        return list(enumerate(label))
+    return [("row", row) if label is None else ("unit", label)]
+
+
 def is_shared(labels: Sequence[Hashable] | None) -> bool:
     """Does any unit have more than one row?"""
     named = [label for label in labels or () if label is not None]
+    if any(isinstance(label, tuple) for label in named):
+        return int(unit_numbers(named).max(initial=-1)) + 1 < len(named)
     return len(set(named)) < len(named)
 
 
 def find_units(n: int, first: Ints, second: Ints, labels: Sequence[Hashable]) -> tuple[Ints, Units]:
-    """The order in which to count the rows, unit by unit as each unit's first row comes, and the units in it. A row
-    with the label None is a unit of its own."""
+    """The order in which to count the rows, unit by unit as each unit's first row comes, and the units in it
+    (`unit_numbers`)."""
     if len(labels) != len(first):
         raise BadVotes(f"there are {len(first)} votes and {len(labels)} units; give one unit per vote")
-    numbers: dict[Hashable, int] = {}
-    own = (label if label is not None else (None, row) for row, label in enumerate(labels))
-    number = np.array([numbers.setdefault(label, len(numbers)) for label in own], dtype=np.int64)
+    number = unit_numbers(labels)
+    size = int(number.max(initial=-1)) + 1
     order = np.argsort(number, kind="stable")
     number, pair = number[order], pair_numbers(n, first[order], second[order])
     pairs, slots = np.unique(pair, return_inverse=True)
@@ -112,7 +136,7 @@ def find_units(n: int, first: Ints, second: Ints, labels: Sequence[Hashable]) ->
     leads = np.zeros(len(number))
     leads[begins] = 1.0
     share = np.where(fixed[slots], 1.0 / often[group], leads)
-    regular = bool(fixed.all() and (units_with == len(numbers)).all())
+    regular = bool(fixed.all() and (units_with == size).all())
     return order, Units(number, pair, share, fixed[slots], regular)
 
 

@@ -25,10 +25,11 @@ from shortlist.study.events import fingerprint
 
 @dataclass(frozen=True)
 class Case:
-    """Something to compare the items on, such as a prompt."""
+    """Something to compare the items on, such as a prompt, and a reference answer if there is one."""
 
     id: str
     text: str
+    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,13 @@ class Call:
     second_text: str | None = None
     case: Case | None = None
     turned: bool = False  # the second of two calls about one question, with the sides swapped
+    member: int | None = None  # which judge of a panel is asked
 
     @property
     def key(self) -> str:
         """A key that no other call of the study has."""
-        return f"{self.id}-turned" if self.turned else str(self.id)
+        member = "" if self.member is None else f"-{self.member}"
+        return f"{self.id}{member}-turned" if self.turned else f"{self.id}{member}"
 
     def __str__(self) -> str:
         return f"{self.first!r} against {self.second!r}" + (f" on case {self.case.id!r}" if self.case else "")
@@ -60,13 +63,24 @@ class Skip:
 
 
 class Tokens(NamedTuple):
-    """The tokens that a language model read and wrote."""
+    """The tokens that a language model read and wrote. `cached` are those it read that cost less."""
 
     prompt: int = 0
     completion: int = 0
+    cached: int = 0
 
 
 NO_TOKENS = Tokens()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a judge said, in full: kept with the study, to be read."""
+
+    text: str = ""
+    reasoning: str = ""
+    request: str = ""  # a digest of what was sent
+    model: str = ""  # as the server calls it
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,7 @@ class Reply:
 
     answer: Any
     tokens: Tokens = NO_TOKENS
+    said: Said | None = None
 
 
 Ask = Callable[[Call], Awaitable[Reply]]
@@ -90,7 +105,8 @@ class Judge(Protocol):
     A judge may also have `settings`, a mapping that JSON can hold, with all that decides its answers: model, prompt,
     parameters. They are part of what its answers are cached by, and a study notices when they change. A judge without
     them is known by its name alone, so with other settings it needs another name. A judge whose name is made from its
-    settings says so with `default_name`.
+    settings says so with `default_name`. A judge may have `check_cases`, which raises BadJudge if it cannot be asked
+    about such cases, and `shows_references` if reference answers are part of what it is shown.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Judge calls: retries, time limits, and the thread that makes the calls; and retries of work on the storage.
+"""Judge calls: retries, time limits, and the thread that makes the calls.
 
 The calls run on an event loop in a thread of its own. The caller's thread picks up the results and is the only one that
 touches the study. So it does not matter whether the caller has an event loop of its own, and Ctrl-C reaches the caller
@@ -8,113 +8,37 @@ at once.
 import asyncio
 import contextlib
 import logging
-import random
 import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from shortlist.core.problem import real, whole
-from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, ShortlistError, StorageUnavailable
-from shortlist.judges.base import Ask, Call, Judge, Reply, Skip, Tokens
+from shortlist.errors import JudgeFailed, JudgeUnavailable, JudgeUnclear, ShortlistError
+from shortlist.judges.base import NO_TOKENS, Ask, Call, Judge, Reply, Said, Skip, Tokens
 from shortlist.judges.cases import TextFunction
-from shortlist.judges.run_log import Costs, Warn
+from shortlist.judges.meter import Meter
+from shortlist.judges.replies import Try
+from shortlist.judges.retry import RetryPolicy, ServerPatience
+from shortlist.judges.run_log import Costs
 
 CLOSE_LIMIT = 2.0  # seconds that cancelled calls have to end
+CANCELLED = "cancelled before the answer came"
 
 log = logging.getLogger("shortlist")
-Done = TypeVar("Done")
-
-
-@dataclass(frozen=True)
-class Backoff:
-    """The wait before a retry: `first` seconds, doubled each time up to `most`, times a random factor from 0.5 to 1 so
-    that workers do not retry all at once. A judge may ask for a longer wait, up to `patience` seconds."""
-
-    first: float = 1.0
-    most: float = 60.0
-    patience: float = 600.0
-
-    def __post_init__(self) -> None:
-        for name in ("first", "most", "patience"):
-            if real(name, getattr(self, name)) < 0:
-                raise BadJudge(f"{name} is {getattr(self, name)}; give a number of seconds")
-
-    def delay(self, retry: int, wanted: float | None = None) -> float:
-        """Seconds to wait before that retry (0 is the first one), at least what the judge wants."""
-        usual = min(self.first * 2.0 ** min(retry, 60), self.most) * random.uniform(0.5, 1.0)
-        return usual if wanted is None else max(usual, wanted + random.uniform(0.0, self.first))
-
-
-STORAGE_BACKOFF = Backoff(first=0.2, most=5.0)
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How often a call is tried, and how long one try may take."""
-
-    retries: int = 3
-    time_limit: float | None = 300.0  # seconds for one try
-    backoff: Backoff = Backoff()
-
-    def __post_init__(self) -> None:
-        whole("retries", self.retries, 0)
-        if self.time_limit is not None and real("time_limit", self.time_limit) <= 0:
-            raise BadJudge(f"time_limit is {self.time_limit}; give seconds, or None for no limit")
-
-
-class StoragePatience:
-    """`patience(work)` works on the storage, and tries again while it does not respond, for up to `seconds`.
-
-    After that, or if `wait` raises, nothing more is tried: what is left to store goes to a file (pending.py).
-    """
-
-    def __init__(self, seconds: float, warn: Warn) -> None:
-        if real("storage_patience", seconds) < 0:
-            raise BadJudge(f"storage_patience is {seconds}; give a number of seconds")
-        self.seconds, self._warn = seconds, warn
-        self.wait: Callable[[float], None] = time.sleep
-        self.outages = 0
-        self._over: StorageUnavailable | None = None
-
-    def __call__(self, work: Callable[[], Done]) -> Done:
-        began, retry = time.monotonic(), 0
-        while True:
-            if self._over is not None:
-                raise self._over
-            try:
-                done = work()
-            except StorageUnavailable as reason:
-                self._wait(reason, began, retry)
-                retry += 1
-            else:
-                if retry:
-                    self.outages += 1
-                    self._warn(f"the storage responds again after {time.monotonic() - began:.0f} s")
-                return done
-
-    def _wait(self, reason: StorageUnavailable, began: float, retry: int) -> None:
-        self._over = reason
-        left = began + self.seconds - time.monotonic()
-        if left <= 0:
-            raise reason
-        if not retry:
-            self._warn(f"{reason}. Trying again for {left:.0f} s; nothing new is asked meanwhile")
-        self.wait(min(STORAGE_BACKOFF.delay(retry), left))
-        self._over = None
 
 
 class Arrival(NamedTuple):
-    """A call that has ended, with the reply or the error; or a call whose texts were found, with the one to make."""
+    """A call that has ended, with the reply or the error; or a call whose texts were found, with the one to make.
+    `tries` are what the judge said, also if it failed in the end."""
 
     call: Call
     result: Reply | Call | Exception
     about_texts: bool = False
+    tries: tuple[Try, ...] = ()
 
 
 class DeferredInterrupt:
@@ -160,8 +84,12 @@ class CallPool:
     into the answer cache, because only with the texts is it known what the judge would be shown.
     """
 
-    def __init__(self, judge: Judge, policy: RetryPolicy, texts: TextFunction | None, costs: Costs) -> None:
+    def __init__(
+        self, judge: Judge, policy: RetryPolicy, texts: TextFunction | None, costs: Costs, meter: Meter | None = None,
+        patience: ServerPatience | None = None,
+    ) -> None:  # fmt: skip
         self._judge, self._policy, self._texts, self._costs = judge, policy, texts, costs
+        self.meter, self.patience = meter or Meter(judge), patience or ServerPatience(0.0)
         self._opened: Future[tuple[asyncio.AbstractEventLoop, Ask]] = Future()
         self._thread = threading.Thread(target=self._run, name="shortlist-calls", daemon=True)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -234,21 +162,28 @@ class CallPool:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=CLOSE_LIMIT)
 
-    async def _run_step(self, call: Call, step: Callable[[Call], Awaitable[Reply | Call]], about_texts: bool) -> None:
+    async def _run_step(
+        self, call: Call, step: Callable[[Call, list[Try]], Awaitable[Reply | Call]], about_texts: bool
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        tries: list[Try] = []
         try:
-            self.arrived.put(Arrival(call, await step(call), about_texts))
+            self.arrived.put(Arrival(call, await step(call, tries), about_texts, tuple(tries)))
         except Exception as reason:
-            self.arrived.put(Arrival(call, reason, about_texts))
+            self.arrived.put(Arrival(call, reason, about_texts, tuple(tries)))
+        except asyncio.CancelledError:
+            if tries:
+                self.arrived.put(Arrival(call, JudgeUnavailable(CANCELLED), about_texts, tuple(tries)))
+            raise
         finally:
             self._tasks.discard(task)
 
-    async def _answer(self, call: Call) -> Reply:
-        return await ask_with_retries(self._ask, call, self._policy, self._costs)
+    async def _answer(self, call: Call, tries: list[Try]) -> Reply:
+        return await ask_with_retries(self._ask, call, self._policy, self._costs, self.meter, self.patience, tries)
 
-    async def _with_texts(self, call: Call) -> Reply | Call:
+    async def _with_texts(self, call: Call, tries: list[Try]) -> Reply | Call:
         assert self._texts is not None
         find = self._texts.add_to
 
@@ -259,29 +194,67 @@ class CallPool:
         return reply.answer if isinstance(reply.answer, Call) else reply
 
 
-async def ask_with_retries(ask: Ask, call: Call, policy: RetryPolicy, costs: Costs) -> Reply:
-    """The judge's reply, or a Skip if the last try was unclear or too slow. Raises JudgeFailed."""
-    retry = 0
-    wait: float | None
+async def ask_with_retries(
+    ask: Ask,
+    call: Call,
+    policy: RetryPolicy,
+    costs: Costs,
+    meter: Meter | None = None,
+    patience: ServerPatience | None = None,
+    tries: list[Try] | None = None,
+) -> Reply:
+    """The judge's reply, or a Skip if the last try was unclear or too slow. Raises JudgeFailed, or OutOfMoney if the
+    next try cannot be paid for. `tries` gets what the judge said in each try."""
+    patience, began, retry = patience or ServerPatience(0.0), time.monotonic(), 0
     while True:
+        admission = None if meter is None else await meter.admit(call)
         costs.calls += 1
         costs.retries += retry > 0
-        try:
-            async with asyncio.timeout(policy.time_limit):
-                reply, wait = await ask(call), None
-            if not isinstance(reply, Reply):
-                raise JudgeFailed(f"the judge returned a {type(reply).__name__}, not a Reply")
-        except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as reason:
-            if _is_cancelled(reason):
-                raise
-            costs.unclear += isinstance(reason, JudgeUnclear | TimeoutError)
-            reply, wait = _after_failure(reason, retry, call, policy)
-        costs.prompt_tokens += reply.tokens.prompt
-        costs.completion_tokens += reply.tokens.completion
-        if wait is None or retry == policy.retries:
-            return reply
+        at, clock = time.time(), time.monotonic()
+        result = await _try(ask, call, policy)
+        failure = None if isinstance(result, Reply) else result
+        said, tokens = _said(result, admission is not None)
+        cost = None if meter is None else meter.settle(call, admission, tokens, said is not None)
+        costs.prompt_tokens += tokens.prompt
+        costs.completion_tokens += tokens.completion
+        costs.cost += cost or 0.0
+        if said is not None and tries is not None:
+            answer = result.answer if isinstance(result, Reply) else Skip(_reason(result, policy))
+            tries.append(Try(retry + 1, at, time.monotonic() - clock, answer, said, tokens, cost))
+        if failure is None:
+            patience.worked()
+            assert isinstance(result, Reply)
+            return result
+        if _is_cancelled(failure):
+            raise failure
+        costs.unclear += isinstance(failure, JudgeUnclear | TimeoutError)
+        wait = _wait_after(failure, retry, call, policy, patience, began)
+        if wait is None:
+            return Reply(Skip(_reason(failure, policy)), tokens)
         await asyncio.sleep(wait)
         retry += 1
+
+
+async def _try(ask: Ask, call: Call, policy: RetryPolicy) -> Reply | BaseException:
+    """One try: the reply, or what went wrong."""
+    try:
+        async with asyncio.timeout(policy.time_limit):
+            reply = await ask(call)
+    except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as reason:
+        return reason
+    if isinstance(reply, Reply):
+        return reply
+    return JudgeFailed(f"the judge returned a {type(reply).__name__}, not a Reply")
+
+
+def _said(result: Reply | BaseException, is_paid: bool) -> tuple[Said | None, Tokens]:
+    """What the judge said in a try, if it may have to be paid for, and its tokens. An answer that did not come in time,
+    or that was not waited for, may have to be paid for too."""
+    said = getattr(result, "said", None)
+    tokens = Tokens(*getattr(result, "tokens", NO_TOKENS))
+    if said is None and is_paid and isinstance(result, Reply | TimeoutError | asyncio.CancelledError):
+        said = Said()
+    return said, tokens
 
 
 def _is_cancelled(reason: BaseException) -> bool:
@@ -290,18 +263,32 @@ def _is_cancelled(reason: BaseException) -> bool:
     return isinstance(reason, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def _after_failure(reason: BaseException, retry: int, call: Call, policy: RetryPolicy) -> tuple[Reply, float]:
-    """The reply if this was the last try, and the wait before the next one. Raises if there must not be another."""
-    if isinstance(reason, JudgeUnclear):
-        return Reply(Skip(str(reason)), Tokens(*reason.tokens)), 0.0
-    if isinstance(reason, TimeoutError):
-        limit = "in time" if policy.time_limit is None else f"within {policy.time_limit:g} seconds"
-        return Reply(Skip(f"no answer {limit}")), policy.backoff.delay(retry)
-    wanted = reason.retry_after if isinstance(reason, JudgeUnavailable) else None
-    is_final = isinstance(reason, ShortlistError) and not isinstance(reason, JudgeUnavailable)
-    if is_final or retry == policy.retries or (wanted or 0.0) > policy.backoff.patience:
-        raise _failure(call, reason, retry + 1) from (None if isinstance(reason, ShortlistError) else reason)
-    return Reply(Skip(str(reason))), policy.backoff.delay(retry, wanted)
+def _reason(failure: BaseException, policy: RetryPolicy) -> str:
+    if isinstance(failure, TimeoutError):
+        return "no answer " + ("in time" if policy.time_limit is None else f"within {policy.time_limit:g} seconds")
+    return CANCELLED if isinstance(failure, asyncio.CancelledError) else str(failure)
+
+
+def _wait_after(
+    reason: BaseException, retry: int, call: Call, policy: RetryPolicy, patience: ServerPatience, began: float
+) -> float | None:
+    """Seconds until the next try; None if the question is to be skipped. Raises JudgeFailed if the run has to end."""
+    is_last = retry >= policy.retries
+    if isinstance(reason, JudgeUnclear | TimeoutError):
+        is_last |= isinstance(reason, JudgeUnclear) and reason.is_final
+        wait = 0.0 if isinstance(reason, JudgeUnclear) else policy.backoff.delay(retry)
+        return None if is_last else wait
+    if not isinstance(reason, JudgeUnavailable):
+        if is_last or isinstance(reason, ShortlistError):
+            raise _failure(call, reason, retry + 1) from (None if isinstance(reason, ShortlistError) else reason)
+        return policy.backoff.delay(retry)
+    patience.failed()
+    wanted = reason.retry_after
+    if is_last and reason.may_be_the_question and patience.has_worked_since(began):
+        return None  # others are answered, so it is about this question
+    if (wanted or 0.0) > policy.backoff.patience or (is_last and not (reason.is_outage and patience.goes_on(reason))):
+        raise _failure(call, reason, retry + 1) from None
+    return policy.backoff.delay(retry, wanted)
 
 
 def _failure(call: Call, reason: BaseException, tries: int) -> JudgeFailed:

@@ -1,8 +1,9 @@
 """What a judge is shown: the case that the items are compared on, and the content of each item.
 
 A case is drawn at random for every question, so a judge that always answers the same still gives independent votes.
-Case files: .txt has one case per line; .jsonl one object per line with "text" and optionally "id"; .csv a column `text`
-and optionally `id`. A case without an id gets one made from its text, so it keeps its id when the file grows.
+Case files: .txt has one case per line; .jsonl one object per line with "text" and optionally "id" and "reference", a
+reference answer; .csv columns of these names. A case without an id gets one made from its text, so it keeps its id when
+the file grows.
 """
 
 import asyncio
@@ -143,7 +144,10 @@ def _case(entry: Any, where: str = "") -> Case:
         name = digest(entry["text"])
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise BadCases(f"{where}id {name!r} is not a valid id; give a string or a whole number")
-    return Case(str(name), entry["text"])
+    reference = entry.get("reference")
+    if reference is not None and not isinstance(reference, str):
+        raise BadCases(f"{where}the reference is not a text")
+    return Case(str(name), entry["text"], reference or "")
 
 
 def _look_up(entry: str | Mapping[str, str], item: str, case: Case | None) -> str:

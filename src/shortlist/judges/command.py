@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from shortlist.core.outcomes import SHARES, share_of, winner_of
 from shortlist.core.problem import shown, whole
 from shortlist.errors import BadJudge, BadOutcome, JudgeUnavailable, JudgeUnclear, UnknownItem
-from shortlist.judges.base import Ask, Call, Reply, Skip
+from shortlist.judges.base import Ask, Call, Reply, Said, Skip
 
 MOST_OUTPUT = 1 << 20  # bytes; an answer is one line
 STDERR_KEPT = 2000  # bytes
@@ -92,7 +92,7 @@ class CommandJudge:
         finally:
             await process.end()
         if ended.status != 0:
-            raise JudgeUnavailable(f"the command ended with status {ended.status}{process.complaint}")
+            raise JudgeUnavailable(f"the command ended with status {ended.status}{process.complaint}", is_outage=False)
         return read_reply(ended.output, call)
 
 
@@ -107,6 +107,8 @@ def _file_digest(path: str) -> str:
 def write_call(call: Call) -> bytes:
     """The line that a command reads."""
     case = None if call.case is None else {"id": call.case.id, "text": call.case.text}
+    if case is not None and call.case is not None and call.case.reference:
+        case["reference"] = call.case.reference
     question = {
         "id": call.key,
         "first": call.first,
@@ -131,7 +133,7 @@ def read_reply(output: bytes, call: Call, must_repeat_id: bool = False) -> Reply
             f"the command must print exactly one of winner, outcome and skip; it printed {_excerpt(output)}"
         )
     read = {"winner": _winner, "outcome": _number, "skip": _skip}[given[0]]
-    return Reply(read(said[given[0]], call))
+    return Reply(read(said[given[0]], call), said=Said(output.decode("utf-8", "replace").strip()))
 
 
 def _object(output: bytes) -> dict[str, Any] | None:
@@ -248,7 +250,9 @@ class Process(asyncio.SubprocessProtocol):
         while b"\n" not in self._output:
             self._check_size()
             if self._closed.done():
-                raise JudgeUnavailable(f"the command ended with status {self._exited.result()}{self.complaint}")
+                raise JudgeUnavailable(
+                    f"the command ended with status {self._exited.result()}{self.complaint}", is_outage=False
+                )
             self._changed.clear()
             await self._changed.wait()
         line, _, rest = self._output.partition(b"\n")
@@ -284,7 +288,7 @@ async def start_process(command: Sequence[str]) -> Process:
     except (FileNotFoundError, PermissionError, NotADirectoryError) as reason:
         raise BadJudge(f"cannot run {command[0]!r}: {reason.strerror}; give an executable program") from None
     except (OSError, ValueError) as reason:
-        raise JudgeUnavailable(f"cannot run {command[0]!r}: {reason}") from None
+        raise JudgeUnavailable(f"cannot run {command[0]!r}: {reason}", is_outage=False) from None
     return process
 
 

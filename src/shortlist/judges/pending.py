@@ -9,7 +9,7 @@ Without cases it would be the same vote again, so the answer is kept only for it
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,14 +20,15 @@ from typing import Any, Protocol
 from shortlist.core.outcomes import flipped, outcome_of, outcome_of_share
 from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, LateAnswer, UnknownItem
 from shortlist.judges.base import Call, Case, Skip
-from shortlist.judges.calls import StoragePatience
 from shortlist.judges.cases import case_of, text_of
+from shortlist.judges.panel import PanelJudge
+from shortlist.judges.retry import StoragePatience
 from shortlist.judges.run_lease import is_working
 from shortlist.judges.run_log import RunLog, Warn
 from shortlist.judges.setup import RunSetup
 from shortlist.study.events import Head
 from shortlist.study.questions import Question
-from shortlist.study.storage import AnswerKey
+from shortlist.study.storage import AnswerKey, JudgeReply
 from shortlist.study.study import Study
 
 KnownAnswer = Callable[[Call], float | None]  # the first item's share of the win; None if the judge has to be asked
@@ -80,10 +81,11 @@ class StudyCache:
 
 class UnsavedAnswers:
     """Answers that were paid for and are not votes yet. While the storage does not respond they are also in a file in
-    the current folder, and the next run stores them (`take_in`)."""
+    the current folder, and another run stores them (`UnsavedFiles`). `said` gives what else is to be stored: what the
+    judge said, and what it cost."""
 
-    def __init__(self, study: Study, run: str) -> None:
-        self._study, self._run = study, run
+    def __init__(self, study: Study, run: str, said: Callable[[], list[dict[str, Any]]] = list) -> None:
+        self._study, self._run, self._said = study, run, said
         self._lines: dict[AnswerKey, dict[str, Any]] = {}
         _, pid, _, number = run.split(" ")
         self.file = Path(f"{study.name}.unsaved-{pid}-{number}.jsonl")
@@ -100,42 +102,69 @@ class UnsavedAnswers:
     def drop(self, question: int) -> None:
         """The question has its vote."""
         self._lines = {key: line for key, line in self._lines.items() if line["question"] != question}
+        self.update()
+
+    def update(self) -> None:
+        """Keep the file as it should be, if there is one."""
         if self._is_written:
             self.write()
 
     def write(self) -> None:
         """Write all answers to the file; without answers there is no file."""
-        if not self._lines:
+        lines = [*self._lines.values(), *self._said()]
+        if not lines:
             self.file.unlink(missing_ok=True)
             self._is_written = False
             return
         place = {"storage": _url(self._study), "study": self._study.name, "head": self._study.head, "run": self._run}
         part = self.file.with_suffix(".part")
         with part.open("w") as file:
-            file.writelines(json.dumps({**place, **line}) + "\n" for line in self._lines.values())
+            file.writelines(json.dumps({**place, **line}) + "\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())
         part.replace(self.file)
         self._is_written = True
 
 
-def take_in(study: Study, cache: AnswerCache, warn: Warn) -> None:
-    """Store the answers that earlier runs could not store, and delete their files."""
-    for file in sorted(Path().glob(f"{escape(study.name)}.unsaved-*.jsonl")):
-        try:
-            lines = [json.loads(line) for line in file.read_text().splitlines()]
-            if any(is_working(line["run"], study.storage.beats(study.name)) for line in lines):
+class UnsavedFiles:
+    """The files of answers that other runs could not store."""
+
+    def __init__(self, study: Study, cache: AnswerCache, warn: Warn) -> None:
+        self._study, self._cache, self._warn = study, cache, warn
+        self._left_alone: set[Path] = set()
+
+    def take_in(self) -> None:
+        """Store the answers of runs that have ended, and delete their files."""
+        for file in sorted(Path().glob(f"{escape(self._study.name)}.unsaved-*.jsonl")):
+            if file in self._left_alone:
                 continue
-            if not all(_is_about(line, study) for line in lines):
-                warn(f"{file} has answers for another study or storage, so it is left as it is")
+            try:
+                lines = [json.loads(line) for line in file.read_text().splitlines()]
+                self._take(file, lines)
+            except FileNotFoundError:  # another run took it in
                 continue
-            for line in lines:
-                _store(line, study, cache)
-        except (OSError, ValueError, LookupError, TypeError) as reason:
-            warn(f"{file} cannot be read, so it is left as it is: {reason!r}")
-            continue
+            except (OSError, ValueError, LookupError, TypeError) as reason:
+                self._leave(file, f"cannot be read, so it is left as it is: {reason!r}")
+
+    def _take(self, file: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+        study = self._study
+        if any(is_working(line["run"], study.storage.beats(study.name)) for line in lines):
+            return
+        if not all(_is_about(line, study) for line in lines):
+            return self._leave(file, "has answers for another study or storage, so it is left as it is")
+        answers = 0
+        for line in lines:
+            if "reply" in line:
+                study.storage.add_replies(study.name, [JudgeReply(**line["reply"])], line["texts"])
+            else:
+                _store(line, study, self._cache)
+                answers += 1
         file.unlink(missing_ok=True)
-        warn(f"{len(lines):,} paid answer{'s' * (len(lines) != 1)} of an interrupted run stored, from {file}")
+        self._warn(f"{answers:,} paid answer{'s' * (answers != 1)} of an interrupted run stored, from {file}")
+
+    def _leave(self, file: Path, why: str) -> None:
+        self._left_alone.add(file)
+        self._warn(f"{file} {why}")
 
 
 def _is_about(line: Mapping[str, Any], study: Study) -> bool:
@@ -161,18 +190,27 @@ def _url(study: Study) -> str:
 
 @dataclass
 class PendingQuestion:
-    """A question without a vote, and its outcomes so far: one per order, as seen from its first item."""
+    """A question without a vote, and its outcomes so far: one per judge of a panel and order, as seen from its first
+    item."""
 
     question: Question
     case: Case | None
+    orders: int = 1
+    members: Sequence[int | None] = (None,)  # the judges of a panel that are asked
     texts: tuple[str | None, str | None] = (None, None)  # of its first and second item
     outcomes: list[float] = field(default_factory=list)
 
+    @property
+    def is_complete(self) -> bool:
+        return len(self.outcomes) == self.orders * len(self.members)
+
     def next_call(self) -> Call:
-        """The call for the next order."""
-        turned = bool(self.outcomes)
-        (first, first_text), (second, second_text) = self._sides[::-1] if turned else self._sides
-        return Call(self.question.id, first, second, first_text, second_text, self.case, turned)
+        """The call for the next judge and order."""
+        place, order = divmod(len(self.outcomes), self.orders)
+        (first, first_text), (second, second_text) = self._sides[::-1] if order else self._sides
+        return Call(
+            self.question.id, first, second, first_text, second_text, self.case, bool(order), self.members[place]
+        )
 
     @property
     def _sides(self) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
@@ -181,26 +219,35 @@ class PendingQuestion:
 
 class PendingCalls:
     """`orders` is 1, or 2 to ask every question in both orders and tell the mean. `known` answers calls that need no
-    judge."""
+    judge. A `panel` says which of its judges a question goes to."""
 
     def __init__(
         self, study: Study, setup: RunSetup, orders: int, cache: AnswerCache, log: RunLog, unsaved: UnsavedAnswers,
-        patience: StoragePatience, known: KnownAnswer | None = None,
+        patience: StoragePatience, known: KnownAnswer | None = None, panel: PanelJudge | None = None,
     ) -> None:  # fmt: skip
         self._study, self._setup, self._orders, self._unsaved, self._patience = study, setup, orders, unsaved, patience
-        self._known = known
+        self._known, self._panel = known, panel
         self._cache, self._log, self._family = cache, log, study.problem.family
-        # A single answer without a case is told at once; the first of two orders has to wait for the second.
-        self._uses_cache = setup.cases is not None or orders > 1
+        # A single answer without a case is told at once; the first of several has to wait for the others.
+        self._uses_cache = setup.cases is not None or orders > 1 or (panel is not None and panel.how == "mean")
         self._waiting: dict[AnswerKey, list[PendingQuestion]] = {}  # by the call that is under way
         self.questions: dict[int, PendingQuestion] = {}
         self.skips_in_a_row = 0
+
+    @property
+    def cells(self) -> int:
+        """Of how many answers that never change a vote is the mean, see `Study.ask`: none without cases, or if another
+        judge of a panel may answer the next time."""
+        is_drawn = self._panel is not None and self._panel.how == "random"
+        return 0 if self._setup.cases is None or is_drawn else self._orders
 
     def take(self, question: Question) -> list[Call]:
         """Add a question. Returns the calls to make now: none if the answer is cached. If texts come from a function,
         it is a call without texts, to be given to `add_texts` when they are found."""
         case = case_of(question, self._study.seed, self._setup.cases)
-        pending = self.questions[question.id] = PendingQuestion(question, case)
+        orders = self._study.cells_of(question.id) or self._orders  # as it was asked, by this run or another
+        members = (None,) if self._panel is None else self._panel.asked(self._study.seed, question.id)
+        pending = self.questions[question.id] = PendingQuestion(question, case, orders, members)
         call = pending.next_call()
         if self._setup.needs_texts(call):
             self._waiting[self._setup.key(call)] = [pending]
@@ -248,6 +295,18 @@ class PendingCalls:
                 outcome = outcome_of(answer, call.first, call.second, self._family)
                 self._unsaved.add(self._setup.key(call), call.id, outcome, self._uses_cache)
 
+    def bank(self, call: Call, answer: Any) -> None:
+        """Keep an answer that comes too late for its question, so that it is not paid for again."""
+        with suppress(BadOutcome, UnknownItem):
+            if not isinstance(answer, Skip) and self._uses_cache:
+                outcome = outcome_of(answer, call.first, call.second, self._family)
+                self._patience(partial(self._cache.add, self._setup.key(call), outcome))
+
+    def leave(self, call: Call) -> None:
+        """Leave the questions that wait for this call pending, for the next run."""
+        for pending in self._waiting.pop(self._setup.key(call)):
+            del self.questions[pending.question.id]
+
     def skip(self, call: Call, reason: str) -> None:
         """Skip the questions that wait for this call."""
         for pending in self._waiting.pop(self._setup.key(call)):
@@ -256,14 +315,14 @@ class PendingCalls:
     def finish(self) -> None:
         """Vote where all outcomes are there. Skip the rest if the study is done, else leave it pending."""
         for pending in list(self.questions.values()):
-            if len(pending.outcomes) == self._orders:  # interrupted between an answer and its vote
+            if pending.is_complete:  # interrupted between an answer and its vote
                 self._vote(pending)
             elif self._study.verdict.done:
                 self._skip(pending, "the study was done")
 
     def _advance(self, pending: PendingQuestion) -> list[Call]:
         """The next call that the question needs; if it needs none, vote."""
-        while len(pending.outcomes) < self._orders:
+        while not pending.is_complete:
             call = pending.next_call()
             key = self._setup.key(call)
             known = self._known_outcome(call)
@@ -291,12 +350,12 @@ class PendingCalls:
         pending.outcomes.append(outcome if is_same else flipped(outcome, self._family))
 
     def _vote(self, pending: PendingQuestion) -> None:
-        if self._orders == 2:
-            one, other = pending.outcomes
-            self._log.stats = self._log.stats.after_both(one, other, self._family.tie)
+        if pending.orders == 2:
+            for one, other in zip(pending.outcomes[::2], pending.outcomes[1::2], strict=True):
+                self._log.stats = self._log.stats.after_both(one, other, self._family.tie)
         self.skips_in_a_row = 0
         with suppress(AlreadyAnswered):  # closed by somebody else: the judge was voided, or the question expired
-            self._patience(partial(self._study.tell, pending.question, sum(pending.outcomes) / self._orders))
+            self._patience(partial(self._study.tell, pending.question, sum(pending.outcomes) / len(pending.outcomes)))
         del self.questions[pending.question.id]
         self._log.show_progress()
 

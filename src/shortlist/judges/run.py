@@ -27,14 +27,19 @@ from shortlist.errors import (
     JudgeFailed,
     NeedsJudges,
     NothingToAsk,
+    OutOfMoney,
     SetupChanged,
     StorageUnavailable,
     StudyDone,
 )
 from shortlist.judges.base import Call, CallableJudge, Case, Judge, RecordedJudge, Reply, as_judge, start_thread
-from shortlist.judges.calls import Arrival, Backoff, CallPool, DeferredInterrupt, RetryPolicy, StoragePatience
+from shortlist.judges.calls import Arrival, CallPool, DeferredInterrupt
 from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
-from shortlist.judges.pending import AnswerCache, KnownAnswer, PendingCalls, StudyCache, UnsavedAnswers, take_in
+from shortlist.judges.meter import Meter
+from shortlist.judges.panel import PanelJudge
+from shortlist.judges.pending import AnswerCache, KnownAnswer, PendingCalls, StudyCache, UnsavedAnswers, UnsavedFiles
+from shortlist.judges.replies import ReplyLog
+from shortlist.judges.retry import Backoff, RetryPolicy, ServerPatience, StoragePatience
 from shortlist.judges.run_lease import RunLease
 from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
 from shortlist.judges.setup import RunSetup, record_texts, set_up
@@ -63,7 +68,10 @@ def run_study(
     backoff: Backoff = Backoff(),
     resume: bool = True,
     max_calls: int | None = None,
+    patience: float = 600.0,
     storage_patience: float = 60.0,
+    max_cost: float | None = None,
+    keep_texts: bool = True,
     as_new_judge: bool = False,
     known_answer: KnownAnswer | None = None,
     progress: Progress | None = None,
@@ -85,6 +93,10 @@ def run_study(
         skipped.
     resume: first answer the questions that an earlier run with this judge left pending, unless it is still running.
     max_calls: ask no new questions after this many calls; pending questions may need some more.
+    patience: wait for a judge that does not respond (JudgeUnavailable) for so many seconds, after its retries.
+    max_cost: never spend more than this on the study's calls, in all its runs. Calls under way count with the most that
+        they can cost. The judge needs a price and a limit of tokens.
+    keep_texts: keep what the judge says, and what it was shown. Without, only numbers and digests are kept.
     storage_patience: try to reach a storage that does not respond for so many seconds. Nothing new is asked meanwhile.
     as_new_judge: if the judge has other settings than before, let it go on under another name. Its earlier votes stay
         votes of the earlier judge.
@@ -108,25 +120,39 @@ def run_study(
         check_contents(contents, study.items)
     if isinstance(judge, CallableJudge):
         judge.check(with_case=listed is not None)
+    if (check := getattr(judge, "check_cases", None)) is not None:
+        check(listed)
+    panel = judge if isinstance(judge, PanelJudge) else None
+    if panel is not None and study.judges_claim == "public":
+        raise BadJudge("a panel is one judge, and not drawn from a public; choose judges_claim 'each'")
     cases_of, once = _drawn_from(study, judge, listed)
     at_a_time = min(whole("workers", workers, 1), judge.max_parallel or workers)
     if max_calls is not None:
         whole("max_calls", max_calls, 1)
+    meter = Meter(judge, max_cost, 0.0 if max_cost is None else study.storage.spent(study.name).cost)
+    server = ServerPatience(patience)
     setup = set_up(study, judge, listed, contents, as_new_judge)
     log = RunLog(study, setup.judge, progress, warn)
     _warn_at_start(log, setup, listed, once)
     kept = StudyCache(study) if cache is None else cache
-    patience = StoragePatience(storage_patience, log.warn)
+    storage = StoragePatience(storage_patience, log.warn)
+    replies = ReplyLog(study, setup, keep_texts)
     texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
     with DeferredInterrupt() as interrupt, RunLease(study, storage_patience) as lease:
-        take_in(study, kept, log.warn)
-        left = deque(lease.take_over(setup.judge) if resume else ())
-        unsaved = UnsavedAnswers(study, lease.id)
-        pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, patience, known_answer)
-        with CallPool(judge, policy, texts, log.costs) as pool:
-            interrupt.on_signal = pool.wake
-            parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, unsaved, patience, log
-            _Run(*parts, at_a_time, max_calls, resume, stop or threading.Event(), left).run()
+        files = UnsavedFiles(study, kept, log.warn)
+        files.take_in()
+        left = deque(lease.take_over(setup.judge, files.take_in) if resume else ())
+        unsaved = UnsavedAnswers(study, lease.id, replies.lines)
+        pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, storage, known_answer, panel)
+        pool = CallPool(judge, policy, texts, log.costs, meter, server)
+        parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, unsaved, files, storage, log
+        running = _Run(*parts, replies, at_a_time, max_calls, resume, stop or threading.Event(), left)
+        try:
+            with pool:
+                interrupt.on_signal = pool.wake
+                running.run()
+        finally:
+            running.keep_last()
     return log.so_far()
 
 
@@ -187,7 +213,7 @@ def find_top(
     """
     whole("workers", workers, 1)
     study = create_study(items, k, delta, **options)
-    return run_study(study, judge, workers=workers, retries=retries, time_limit=None).verdict
+    return run_study(study, judge, workers=workers, retries=retries, time_limit=None, patience=0.0).verdict
 
 
 def listed_cases(study: Study, judge: Judge, cases: Iterable[Case | str] | None) -> Sequence[Case] | None:
@@ -213,8 +239,10 @@ class _Run:
     pool: CallPool
     pending: PendingCalls
     unsaved: UnsavedAnswers
+    files: UnsavedFiles
     patience: StoragePatience
     log: RunLog
+    replies: ReplyLog
     workers: int
     max_calls: int | None
     resume: bool
@@ -242,8 +270,29 @@ class _Run:
             failure.study, failure.run = self.study, self.log.so_far()
             raise
         finally:
-            self._tell_arrived(0.0)
+            self._tell_arrived(GRACE if self.study.verdict.done and self._is_paid else 0.0)
             self.pending.finish()
+            self._store_replies()
+
+    @property
+    def _is_paid(self) -> bool:
+        """Whether calls under way are paid for, so that their answers are worth waiting for."""
+        return self.pool.meter.is_counted
+
+    def keep_last(self) -> None:
+        """Keep what came while the calls were closed. If the storage is away, answers are in a file by now."""
+        try:
+            while (arrival := self.pool.next(0.0)) is not None:
+                self.replies.add(arrival.call, arrival.tries)
+                if isinstance(arrival.result, Reply):
+                    self.pending.bank(arrival.call, arrival.result.answer)
+            self._store_replies()
+        except BadStorage:
+            self.unsaved.write()
+
+    def _store_replies(self) -> None:
+        self.patience(self.replies.store)
+        self.unsaved.update()
 
     def _given_up(self, failure: BadStorage) -> BadStorage:
         """Keep what was paid for in a file. Returns the error that says so."""
@@ -270,10 +319,11 @@ class _Run:
         self.interrupt.check()
 
     def _hold(self, arrival: Arrival) -> None:
-        self.held.append(arrival)
+        self.replies.add(arrival.call, arrival.tries)
+        self.held.append(arrival._replace(tries=()))
         if isinstance(arrival.result, Reply):
             self.pending.note(arrival.call, arrival.result.answer)
-            self.unsaved.write()
+        self.unsaved.write()
 
     def _next_arrival(self, wait: float) -> Arrival | None:
         return self.held.popleft() if self.held else self.pool.next(wait)
@@ -283,7 +333,7 @@ class _Run:
         while not (self.study.verdict.done or self.stop.is_set()):
             self.interrupt.check()
             if self.patience(self.lease.renew) and self.resume:
-                self.left.extend(self.patience(partial(self.lease.take_over, self.setup.judge)))
+                self.left.extend(self.patience(self._take_over))
             if outages < self.patience.outages:
                 outages = self.patience.outages
                 self.left.extend(self._asked_unheard())
@@ -295,6 +345,9 @@ class _Run:
             elif not self.pending.questions:
                 break
             self._start(self._receive(self._next_arrival(HEARTBEAT)))
+
+    def _take_over(self) -> list[Question]:
+        return self.lease.take_over(self.setup.judge, self.files.take_in)
 
     def _asked_unheard(self) -> list[Question]:
         """Questions of this run that were stored while the connection was lost, so that nobody works on them. On a
@@ -311,6 +364,9 @@ class _Run:
 
     def _next_question(self) -> Question | None:
         if len(self.pending.questions) >= self.workers:
+            return None
+        if not self.pool.meter.has_room:
+            self._warn_at_end(_out_of_money(self.pool.meter))
             return None
         if self.max_calls is not None and self.pool.calls >= self.max_calls:
             self._warn_at_end(
@@ -339,7 +395,7 @@ class _Run:
     def _ask(self) -> Question | None:
         judge, cases, once, run = self.setup.judge, self.cases, self.once, self.lease.id
         if self.study.judges_claim == "each":
-            return self.study.ask(judge=judge, cases=cases, once=once, run=run)
+            return self.study.ask(judge=judge, cases=cases, once=once, run=run, cells=self.pending.cells)
         ballot = self.study.ask(self.study.ballot_size, judge=judge, cases=cases, once=once, run=run, shown=False)
         return next((question for question in ballot if question.id not in self.pending.questions), None)
 
@@ -348,10 +404,27 @@ class _Run:
             self.log.warn(warning)
 
     def _receive(self, arrival: Arrival | None) -> list[Call]:
+        while not self.pool.patience.notices.empty():
+            self.log.warn(self.pool.patience.notices.get())
         if arrival is None:
             self.pool.check()
             return []
         call, result = arrival.call, arrival.result
+        self.replies.add(call, arrival.tries)
+        try:
+            return self._take(call, result)
+        finally:
+            self._store_replies()
+
+    def _take(self, call: Call, result: Reply | Call | Exception) -> list[Call]:
+        if isinstance(result, OutOfMoney):
+            self.pending.leave(call)
+            if not self.pending.questions:
+                self.log.warn(_out_of_money(self.pool.meter))
+            return []
+        if self.study.verdict.done and isinstance(result, Reply):
+            self.pending.bank(call, result.answer)
+            return []
         if isinstance(result, Exception):
             self.pending.skip(call, str(result))
             raise result
@@ -374,6 +447,13 @@ class _Run:
                 break
             with suppress(JudgeFailed, SetupChanged):  # one failure is being reported already
                 self._receive(arrival)
+
+
+def _out_of_money(meter: Meter) -> str:
+    return (
+        f"stopped without a proof: {meter.spent:.4g} of {meter.ceiling:.4g} (max_cost) is spent, and the next call may "
+        "cost more than is left. To continue, run the same command with a higher --max-cost"
+    )
 
 
 def _used_up(judge: Judge, reason: CasesUsedUp) -> str:

@@ -10,6 +10,7 @@ import os
 import platform
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -56,11 +57,13 @@ class RunLease:
         self._last = now
         return True
 
-    def take_over(self, judge: str) -> list[Question]:
-        """The judge's pending questions that no run works on; from now on this run does."""
+    def take_over(self, judge: str, before: Callable[[], None] = lambda: None) -> list[Question]:
+        """The judge's pending questions that no run works on; from now on this run does. `before` is called when it is
+        known which runs have ended: they may have left answers in a file."""
         holders = self._study.holders(judge)  # read before the leases: a run may start in between
         left = self._study.storage.beats(self._study.name)
         free = {run for run in holders if run is None or not is_working(run, left)}
+        before()
         return self._study.take_over(judge, self.id, free.__contains__)
 
 

@@ -28,6 +28,7 @@ class Costs:
     skips: int = 0  # questions closed without a vote
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: float = 0.0  # of the calls with a known price
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class JudgeStats:
     first_wins: float = 0.0  # a tie counts half
     both: int = 0  # questions asked in both orders
     flips: int = 0  # of these, questions where the two orders gave different winners
+    compared: int = 0  # of a panel: pairs of judges who answered the same question
+    agreed: int = 0  # of these, pairs with the same winner
 
     @property
     def first_share(self) -> float | None:
@@ -50,6 +53,11 @@ class JudgeStats:
     def flip_rate(self) -> float | None:
         """How often the judge chose another winner when the sides were swapped."""
         return self.flips / self.both if self.both else None
+
+    @property
+    def agreement(self) -> float | None:
+        """How often two judges of a panel chose the same winner."""
+        return self.agreed / self.compared if self.compared else None
 
     def after(self, outcome: float, tie: float) -> "JudgeStats":
         """With one more answer, as seen from the item shown first."""
@@ -125,6 +133,7 @@ class RunLog:
     def __init__(self, study: Study, judge: str, progress: Progress | None, warn: Warn | None) -> None:
         self._study, self._progress, self._warn = study, progress, warn or log.warning
         self.costs, self.stats, self._repeats = Costs(), JudgeStats(judge), RepeatCheck(judge, len(study.items))
+        self._by_members: dict[tuple[str, ...], list[int]] = {}  # winners that judges of a panel chose, by question
         self.warnings: list[str] = []
         self.skipped: dict[int, str] = {}
         self.used_up, self.needs_judge = False, False
@@ -132,9 +141,19 @@ class RunLog:
     def count(self, call: Call, outcome: float, tie: float) -> None:
         """Count an answer that was paid for."""
         self.stats = self.stats.after(outcome, tie)
+        if call.member is not None:
+            self._compare(call, (outcome > tie) - (outcome < tie))
         warning = self._repeats.add(call, outcome) if call.case is None else None
         if warning is not None:
             self.warn(warning)
+
+    def _compare(self, call: Call, winner: int) -> None:
+        """Compare an answer with those of the panel's other judges to the same question."""
+        others = self._by_members.setdefault((call.case.id if call.case else str(call.id), call.first, call.second), [])
+        stats = self.stats
+        agreed = stats.agreed + others.count(winner)
+        self.stats = replace(stats, compared=stats.compared + len(others), agreed=agreed)
+        others.append(winner)
 
     def warn(self, text: str) -> None:
         """Pass a warning to the user, and keep it for the result."""

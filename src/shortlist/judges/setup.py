@@ -16,13 +16,23 @@ from shortlist.core.draws import digest
 from shortlist.errors import BadJudge, SetupChanged
 from shortlist.judges.base import Call, Case, Judge
 from shortlist.judges.cases import Contents, case_of, text_of
+from shortlist.judges.panel import PanelJudge
 from shortlist.study.claims import CasesClaim
-from shortlist.study.events import JudgeSetup, Materials, TextShown, fingerprint
+from shortlist.study.events import Corrected, JudgeSetup, Materials, TextShown, fingerprint
 from shortlist.study.storage import AnswerKey
 from shortlist.study.study import Study
 
 LISTED = 5  # names in a message
-WORDS = {"base_url": "base URL", "options": "set of options", "votes": "set of recorded votes"}
+WORDS = {
+    "base_url": "base URL",
+    "options": "set of options",
+    "votes": "set of recorded votes",
+    "references": "set of reference answers",
+    "system": "system prompt",
+    "prompt_style": "prompt style",
+    "verdict": "kind of verdict",
+    "max_tokens": "limit of tokens",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,7 @@ class RunSetup:
     cases: Mapping[str, Case] | None
     contents: Contents | None
     notes: tuple[str, ...] = ()
+    members: tuple[tuple[str, Mapping[str, str]], ...] = ()  # of a panel: names, and digests of settings
 
     def needs_texts(self, call: Call) -> bool:
         """Must a function be called before it is known what this call shows?"""
@@ -44,11 +55,12 @@ class RunSetup:
         """Calls with the same key share one answer: the same judge, asked with the same settings, is shown the same
         texts and case in the same order. Without cases, each question has keys of its own."""
         case, question = (None, call.id) if call.case is None else (call.case.id, None)
+        given, settings = (self.given, self.settings) if call.member is None else self.members[call.member]
         if self.needs_texts(call):
-            return AnswerKey(self.given, case, call.first, call.second, "", call.id)
+            return AnswerKey(given, case, call.first, call.second, "", call.id)
         text = None if call.case is None else call.case.text
-        shown = fingerprint([self.settings, text, call.first_text, call.second_text])
-        return AnswerKey(self.given, case, call.first, call.second, shown, question)
+        shown = fingerprint([settings, text, call.first_text, call.second_text])
+        return AnswerKey(given, case, call.first, call.second, shown, question)
 
 
 def set_up(
@@ -59,7 +71,10 @@ def set_up(
     Raises SetupChanged with all that differs; then nothing is written.
     """
     by_id = None if cases is None else {case.id: case for case in cases}
-    settings, materials = settings_of(judge), _materials(study, contents, by_id)
+    settings, materials = settings_of(judge, cases), _materials(study, contents, by_id)
+    panel = judge if isinstance(judge, PanelJudge) else None
+    members = () if panel is None else tuple((one.name, settings_of(one, cases)) for one in panel.judges)
+    names, how = tuple(name for name, _ in members), "" if panel is None else panel.how
     with study.transaction():
         changes = _material_changes(study, materials, contents, by_id)
         earlier = _with_other_settings(study, judge, settings)
@@ -72,9 +87,9 @@ def set_up(
         name = known[-1].judge if known else _free_name(study, judge.name)
         for question in study.pending_of(name):
             case_of(question, study.seed, by_id)  # raises if its case was not given
-        _record(study, materials, [] if known else [JudgeSetup(name, judge.name, settings)])
+        _record(study, materials, [] if known else [JudgeSetup(name, judge.name, settings, names, how)])
         notes = [_note(study, one, settings) for one in earlier]
-    return RunSetup(name, judge.name, settings, by_id, contents, tuple(notes))
+    return RunSetup(name, judge.name, settings, by_id, contents, tuple(notes), members)
 
 
 def set_up_materials(
@@ -92,6 +107,14 @@ def set_up_materials(
         _record(study, materials, [])
 
 
+def correct_materials(
+    study: Study, item: str, parts: Sequence[str], contents: Contents, cases: Sequence[Case] | None
+) -> None:
+    """Record that judges are shown something else of an item from now on, because its owner corrected it."""
+    known = None if cases is None else {case.id: case for case in cases}
+    study.record([_materials(study, contents, known), Corrected(item, tuple(parts))])
+
+
 def record_texts(study: Study, call: Call) -> None:
     """Record the texts of a call that a function returned. Raises SetupChanged if judges were shown others before."""
     new = _new_texts(study, call)
@@ -100,12 +123,14 @@ def record_texts(study: Study, call: Call) -> None:
             study.record(_new_texts(study, call))
 
 
-def settings_of(judge: Judge) -> dict[str, str]:
+def settings_of(judge: Judge, cases: Sequence[Case] | None = None) -> dict[str, str]:
     """Digests of all that decides a judge's answers, by setting. Empty for a judge that does not say."""
     settings: Any = getattr(judge, "settings", None)
     if settings is None:
         return {}
     named = settings if isinstance(settings, Mapping) else {"settings": settings}
+    if getattr(judge, "shows_references", False):
+        named = {**named, "references": {case.id: case.reference for case in cases or ()}}
     try:
         return {str(name): fingerprint(value) for name, value in named.items()}
     except (TypeError, ValueError) as reason:

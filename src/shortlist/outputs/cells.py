@@ -13,7 +13,6 @@ from shortlist.judges.base import Case
 from shortlist.outputs.rows import (
     NO_OUTPUT,
     REFUSED,
-    VERDICT_MARK,
     Asked,
     Found,
     Problem,
@@ -22,6 +21,7 @@ from shortlist.outputs.rows import (
     said,
     without_thinking,
 )
+from shortlist.votes.cells import VERDICT_MARK
 
 Missing = Literal["refuse", "drop", "lose"]
 Thinking = Literal["drop", "keep"]
@@ -31,9 +31,8 @@ STRIPPED = "the output was stripped"
 
 @dataclass(frozen=True)
 class OutputCase(Case):
-    """A case with what the files say about it: the reference answer, and the benchmark it belongs to."""
+    """A case with the benchmark it belongs to."""
 
-    reference: str = ""
     task: str = ""
 
 

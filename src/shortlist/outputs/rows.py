@@ -13,7 +13,6 @@ THOUGHT = "<think>{}</think>\n"  # how thinking that a file keeps apart is writt
 _ENDED = re.compile(r"<(think|thinking)>.*?</\1>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷", re.DOTALL | re.IGNORECASE)
 _END = re.compile(r"</(?:think|thinking)>|\[/THINK\]|◁/think▷", re.IGNORECASE)
 _BEGIN = re.compile(r"<(?:think|thinking)>|\[THINK\]|◁think▷", re.IGNORECASE)
-VERDICT_MARK = re.compile(r"\[\[\s*(?:[ABC]|[AB]\s*[<>=]{1,2}\s*[AB])\s*\]\]|\[RESULT\]\s*[AB]\b", re.IGNORECASE)
 THINKING_PARTS = ("reasoning", "thinking", "redacted_thinking")
 
 

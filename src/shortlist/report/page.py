@@ -34,6 +34,7 @@ from shortlist.plots.figures import (
     rows_size,
     square_size,
 )
+from shortlist.study.storage import Spent
 from shortlist.study.study import Study
 
 if TYPE_CHECKING:
@@ -88,10 +89,19 @@ def _summary(analysis: Analysis) -> dict[str, str]:
     }  # fmt: skip
     if analysis.sampling is None:
         return summary
+    if analysis.spent.calls:
+        summary |= {"Calls to judges": count(analysis.spent.calls)}
+        summary |= {"Cost": _cost(analysis.spent)} if analysis.spent.cost else {}
     return summary | {
         "Sampling rule": analysis.sampling, "Imported votes": count(counts.imported),
         "First event": day(counts.first_at), "Last event": day(counts.last_at),
     }  # fmt: skip
+
+
+def _cost(spent: Spent) -> str:
+    return f"{spent.cost:.4g}" + (
+        f", without {plural(spent.unpriced, 'call')} of no known price" * bool(spent.unpriced)
+    )
 
 
 def _votes_left(left: float | None, done: bool) -> str:

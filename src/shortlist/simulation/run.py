@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.sampling.oracle_tracking import OnlineOracle, Oracle, OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
-from shortlist.core.tally import Vote
+from shortlist.core.tally import Block, Vote
 from shortlist.errors import BadInstance, BadProblem
 from shortlist.simulation.worlds import Instance, Recorded, World
 
@@ -35,6 +36,7 @@ METHODS = (*SAMPLING_RULES, *KNOWING, *BASELINES)
 DEFAULT_METHOD = "bridge"
 OWN_RULE = "own"  # how a baseline stops
 LAZY_GROWTH = 0.001
+Answers = Callable[[Ints, Ints, Floats], Block]  # so many fresh votes on each pair of a first and a second item
 
 
 @dataclass(frozen=True)
@@ -178,13 +180,13 @@ def prepare(
 
 def play(cell: _Cell, seed: int, number: int) -> Run:
     """Run `number` of `simulate` with this seed. The result does not depend on the other runs."""
-    return _play(cell, _child(seed, number))
+    return _play(cell, run_seed(seed, number))
 
 
 def shares(cell: _Cell, seed: int, number: int) -> Floats:
     """Which share of that run's comparisons each pair got, over the pairs of the world before it was shuffled."""
     with one_thread():
-        stage = _set_up(cell, _child(seed, number))
+        stage = set_up(cell, run_seed(seed, number))
         state = _ask_until_done(cell, stage)
     counts: Floats = np.zeros(n_pairs(cell.instance.n))
     counts[state.tally.pairs] = state.tally.counts
@@ -193,10 +195,10 @@ def shares(cell: _Cell, seed: int, number: int) -> Floats:
 
 def draw_world(instance: Instance, seed: int, number: int) -> World:
     """The world of that run, before its items are shuffled."""
-    return instance.draw(np.random.default_rng(_child(seed, number)))
+    return instance.draw(np.random.default_rng(run_seed(seed, number)))
 
 
-def _child(seed: int, number: int) -> np.random.SeedSequence:
+def run_seed(seed: int, number: int) -> np.random.SeedSequence:
     """Number `number` of the children that `SeedSequence(seed).spawn` gives."""
     return np.random.SeedSequence(seed, spawn_key=(number,))
 
@@ -260,7 +262,7 @@ def _ctrl_c_waits() -> Iterator[None]:
 def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
     began = time.perf_counter()
     with one_thread():
-        stage = _set_up(cell, seed)
+        stage = set_up(cell, seed)
         end = _baseline_end(cell, stage) if cell.stopping is None else _end(_ask_until_done(cell, stage))
     return Run(
         end.votes,
@@ -273,7 +275,7 @@ def _play(cell: _Cell, seed: np.random.SeedSequence) -> Run:
     )
 
 
-class _Stage(NamedTuple):
+class Stage(NamedTuple):
     """A run before its first question: the world, and the world with shuffled items that the method sees."""
 
     rng: np.random.Generator
@@ -283,20 +285,27 @@ class _Stage(NamedTuple):
     problem: Problem
 
 
-def _set_up(cell: _Cell, seed: np.random.SeedSequence) -> _Stage:
+def set_up(cell: _Cell, seed: np.random.SeedSequence) -> Stage:
+    """A run before its first question. Its world and the order of the items depend on the seed and instance only."""
     rng = np.random.default_rng(seed)
     sorted_world = cell.instance.draw(rng)
     order = rng.permutation(cell.instance.n) if sorted_world.recording is None else np.arange(cell.instance.n)
     world = _shuffled(sorted_world, order)
-    return _Stage(rng, sorted_world, order, world, _problem(cell, world))
+    return Stage(rng, sorted_world, order, world, _problem(cell, world))
 
 
-def _ask_until_done(cell: _Cell, stage: _Stage) -> loop.State:
+def begin(cell: _Cell, stage: Stage) -> loop.State:
+    """The state before the first vote."""
     assert cell.stopping is not None, "a baseline asks by itself"
     rule = _make_rule(cell, stage.sorted_world, stage.world, stage.order)
-    state = loop.start(stage.problem, rule, cell.stopping, int(stage.rng.integers(2**62)))
+    return loop.start(stage.problem, rule, cell.stopping, int(stage.rng.integers(2**62)))
+
+
+def _ask_until_done(cell: _Cell, stage: Stage) -> loop.State:
+    state = begin(cell, stage)
+    answers = partial(stage.world.votes, stage.rng, stage.problem.family)
     while not state.verdict.done:
-        state = _advance(state, stage.world, cell.growth, stage.rng)
+        state = advance(state, answers, cell.growth, stage.problem.max_votes)
     return state
 
 
@@ -314,26 +323,25 @@ def _end(state: loop.State) -> _End:
     return _End(verdict.votes, verdict.reason, verdict.top, verdict.error_bound)
 
 
-def _baseline_end(cell: _Cell, stage: _Stage) -> _End:
+def _baseline_end(cell: _Cell, stage: Stage) -> _End:
     problem, world = stage.problem, stage.world
     found = run_baseline(str(cell.method), world.expected, problem.k, problem.delta, stage.rng, problem.max_votes)
     reason, bound = ("certified", problem.delta) if found.certified else ("budget", 1.0)
     return _End(found.comparisons, reason, found.top, bound)
 
 
-def _advance(state: loop.State, world: World, growth: float, rng: np.random.Generator) -> loop.State:
-    family = state.problem.family
+def advance(state: loop.State, answers: Answers, growth: float, most: int | None = None) -> loop.State:
+    """The state after one more vote, or a block of the share `growth` of the votes; at most `most` votes in all."""
     if growth == 0:
         i, j = pair_items(state.problem.n, loop.ask(state))
-        block = world.votes(rng, family, np.array([i]), np.array([j]), np.ones(1))
+        block = answers(np.array([i]), np.array([j]), np.ones(1))
         return loop.tell(state, Vote(i, j, float(block.outcome @ block.counts), loop.bet(state, i, j)))
     votes = round(state.tally.votes)
     size = max(1, int(growth * votes))
-    if state.problem.max_votes is not None:
-        size = min(size, state.problem.max_votes - votes)
+    if most is not None:
+        size = min(size, most - votes)
     pairs, counts = loop.ask_block(state, size)
-    first, second = pair_ends(state.problem.n, pairs)
-    return loop.tell_block(state, world.votes(rng, family, first, second, counts))
+    return loop.tell_block(state, answers(*pair_ends(state.problem.n, pairs), counts))
 
 
 def is_right(world: World, problem: Problem, top: tuple[int, ...]) -> bool:

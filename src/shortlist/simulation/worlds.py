@@ -19,7 +19,11 @@ from shortlist.core.tally import Block, tally_votes
 from shortlist.errors import BadInstance, TieAtCutoff
 
 MAX_DRAWS = 100_000  # of worlds without a clear cutoff, before giving up
-INSTANCES = ("equally-spaced", "random-utilities", "sst", "constant", "utilities:FILE", "matrix:FILE")
+INSTANCES = (
+    "equally-spaced", "random-utilities", "normal:SPREAD", "near-ties", "sst", "constant", "utilities:FILE",
+    "matrix:FILE",
+)  # fmt: skip
+NEAR_TIES = (3.0, 2.0, 1.0, 0.303, 0.3, -0.1, -0.103, -1.0, -2.0, -3.0)  # on both sides of the cutoff, for k = 5
 BRADLEY_TERRY_ONLY = ("sst", "constant", "matrix")
 
 
@@ -128,7 +132,8 @@ def equally_spaced(n: int, k: int, gap: float, family: Family) -> Utilities:
 
 @dataclass(frozen=True)
 class RandomUtilities:
-    """theta uniform on [-5, 5], drawn again until the gap at the cutoff is at least `line_gap`."""
+    """theta uniform on [-5, 5], or normal with the standard deviation `spread`; drawn again until the gap at the cutoff
+    is at least `line_gap`."""
 
     n: int
     k: int
@@ -136,13 +141,15 @@ class RandomUtilities:
     family: Family = field(default_factory=BradleyTerry)
     name: str = "random-utilities"
     fixed: bool = False
+    spread: float | None = None
 
     def __post_init__(self) -> None:
         check_size(self.n, self.k)
 
     def draw(self, rng: np.random.Generator) -> World:
         for _ in range(MAX_DRAWS):
-            theta = np.sort(rng.uniform(-5, 5, self.n))[::-1]
+            drawn = rng.uniform(-5, 5, self.n) if self.spread is None else rng.normal(0, self.spread, self.n)
+            theta = np.sort(drawn)[::-1]
             if theta[self.k - 1] - theta[self.k] >= self.line_gap:
                 return world_of(theta, self.k, self.family)
         raise BadInstance(f"no draw of {self.n} utilities had a gap of {self.line_gap} at the cutoff; lower it")
@@ -274,7 +281,8 @@ def check_size(n: int, k: int) -> None:
 def make_instance(
     name: str, k: int, n: int | None = None, gap: float = 0.1, p: float = 0.6, family: Family | None = None
 ) -> Instance:
-    """An instance by its name on the command line; `utilities:FILE` and `matrix:FILE` read numbers from a file."""
+    """An instance by its name on the command line. `utilities:FILE` and `matrix:FILE` read numbers from a file,
+    `normal:1.5` draws utilities with that standard deviation."""
     model = BradleyTerry() if family is None else family
     kind, _, file = name.partition(":")
     if kind in BRADLEY_TERRY_ONLY and model.is_measured:
@@ -283,9 +291,13 @@ def make_instance(
         return Utilities(tuple(value for row in _numbers(file) for value in row), k, model)
     if kind == "matrix" and file:
         return Matrix(tuple(map(tuple, _numbers(file))), k)
+    if name == "near-ties":
+        return Utilities(NEAR_TIES, k, model, name)
     if n is None:
         raise BadInstance(f"instance {name!r} needs n, the number of items")
     check_size(n, k)
+    if kind == "normal":
+        return RandomUtilities(n, k, family=model, name=name, spread=_spread(file))
     if name == "equally-spaced":
         return equally_spaced(n, k, gap, model)
     if name == "random-utilities":
@@ -295,6 +307,16 @@ def make_instance(
     if name == "constant":
         return constant(n, k, p)
     raise BadInstance(f"unknown instance {name!r}; choose one of {', '.join(INSTANCES)}")
+
+
+def _spread(text: str) -> float:
+    try:
+        spread = float(text)
+    except ValueError:
+        spread = math.nan
+    if not 0 < spread <= 5:
+        raise BadInstance(f"{text!r} is not the spread of utilities; give a number from 0 to 5, as in normal:1.5")
+    return spread
 
 
 def _numbers(file: str) -> list[list[float]]:

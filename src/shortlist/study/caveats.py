@@ -3,13 +3,16 @@
 They are not tests: a proof holds or not whatever they say. They name what a reader must know before relying on it.
 """
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from shortlist.core.facts import cycle_across
 from shortlist.core.families import Family
-from shortlist.study.rows import Row, RowTable
+from shortlist.study.answer_table import AnswerTable, Facts
+from shortlist.study.rows import Correction, Row, RowTable
 
 REPEATS = 5  # repeated questions; with fewer, the same answers again say nothing
 FEW_CASES = 30
@@ -22,6 +25,12 @@ SORTED = (
 REPEATED = (
     "{:,} imported rows were counted before and left out. If they are other votes, import them with a column that "
     "tells votes apart (id=, or --map id=COLUMN)."
+)
+FROM_STUDY = "study "  # what the source of votes begins with that were taken over from another study
+TAKEN_OVER = (
+    "{:,} votes were taken over from {}. This is valid if you decided it without regard to the results, if items were "
+    "left out or added for reasons that have nothing to do with the votes, and if questions that stayed unanswered "
+    "there did not depend on the answers. If you report both studies, the chances of a wrong answer add up."
 )
 
 
@@ -39,13 +48,60 @@ def find_caveats(
 
 def import_caveats(table: RowTable) -> tuple[str, ...]:
     """What to know about imported votes: those that do not count, and why."""
+    taken_over = Counter(row.source for row in table.rows if row.source.startswith(FROM_STUDY))
     unused = sum(row.question is None and row.weight == 0 for row in table.rows)
     found = (
         table.is_sorted and SORTED,
         unused and f"{unused:,} imported votes count for nothing: they share a unit with votes that count already.",
         table.repeated and REPEATED.format(table.repeated),
+        *(TAKEN_OVER.format(votes, source) for source, votes in taken_over.items()),
     )
     return tuple(caveat for caveat in found if caveat)
+
+
+def correction_caveats(corrections: Sequence[Correction]) -> tuple[str, ...]:
+    """What was corrected after there were votes on it."""
+    return tuple(
+        f"The {' and '.join(one.parts)} of {one.item!r} {'were' if len(one.parts) > 1 else 'was'} corrected after "
+        f"{one.votes:,} vote{'' if one.votes == 1 else 's'} on it ({_utc(one.at)}). Votes before and after count as "
+        "votes on the same item, which holds if the correction changes nobody's answer. If it may, start a new study."
+        for one in corrections
+        if one.votes
+    )
+
+
+def _utc(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+
+
+def table_caveats(
+    table: AnswerTable, facts: Facts, items: Sequence[str], k: int, top: Collection[str]
+) -> tuple[str, ...]:
+    """What to know about answers that decide pairs by themselves: exact ties that matter, circles, what was refused."""
+    ends = np.array(sorted(facts), dtype=np.int64).reshape(-1, 2)
+    circle = [items[item] for item in cycle_across(len(items), k, ends[:, 0], ends[:, 1])]
+    found = []
+    if circle:
+        ahead = [f"{one} is ahead of {other}" for one, other in zip(circle, [*circle[1:], circle[0]], strict=True)]
+        found.append(
+            f"Over all cases {', '.join(ahead[:-1])} and {ahead[-1]}: no set of {k} is ahead of all other items. "
+            "Choose another k, or judge by another question."
+        )
+    equal = [(items[low], items[high]) for low, high in table.ties(len(items)) if (low, high) in facts]
+    ties = [(low, high) for low, high in equal if (low in top) != (high in top)]
+    if ties and not circle:
+        low, high = ties[0]
+        more = f" (and {len(ties) - 1} more such pairs)" if len(ties) > 1 else ""
+        found.append(
+            f"{low} and {high} are exactly equal over all cases{more}; {low} is in the top because it is listed first."
+        )
+    if table.refused:
+        found.append(f"{table.refused:,} questions that the judge did not answer clearly count as ties.")
+    found += [
+        f"Judge {judge!r} gave two answers to the same question on a case, so its answers decide no pair by themselves."
+        for judge in sorted(map(str, table.changed))
+    ]
+    return tuple(found)
 
 
 def other_studies(count: int) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from shortlist.core.problem import Problem, real
 from shortlist.core.sampling.ballot import Places
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadProblem, CasesUsedUp
-from shortlist.study.events import Drawing
+from shortlist.study.events import Drawing, JudgeSetup, Setups
 
 CasesClaim = Literal["these", "like these"]
 JudgesClaim = Literal["each", "public"]
@@ -30,6 +30,12 @@ SENTENCES: dict[CasesClaim | JudgesClaim, str] = {
 }
 
 ONE_JUDGE = "The result is about this judge's answers, and says nothing about other judges."
+PANEL = "The result is about the mean of the panel's {} judges, and says nothing about each of them or about others."
+PANEL_WORDS = {
+    "random": "by the mean answer of a panel of {} judges (each question was answered by one of them, drawn at random)",
+    "mean": "by the mean answer of a panel of {} judges (each question was answered by all of them)",
+}
+Panels = Mapping[str, JudgeSetup]  # those judges that are panels, by name
 
 
 def check_claim(claim: str) -> CasesClaim:
@@ -178,10 +184,20 @@ def _these(count: int) -> str:
     return "this one case" if count == 1 else f"these {count:,} cases"
 
 
-def with_claims(guarantee: str, claim: JudgesClaim, judges: Collection[str | None], pools: Pools) -> str:
+def panels_of(setups: Setups) -> Panels:
+    """Those judges of a study that are panels, by name."""
+    return {one.judge: one for one in setups.judges if one.panel}
+
+
+def with_claims(
+    guarantee: str, claim: JudgesClaim, judges: Collection[str | None], pools: Pools, panels: Panels | None = None,
+    has_facts: bool = False,
+) -> str:  # fmt: skip
     """The guarantee of a study: that of its stopping rule, and what its questions are about. `judges` are those whose
-    answers were counted; None is a judge without a name."""
-    words = ", ".join(part for part in (_judges_words(claim, judges, pools), pools.words) if part)
+    answers were counted; None is a judge without a name. `has_facts`: known answers decide pairs by themselves."""
+    about = _judges_words(claim, judges, pools, panels or {})
+    ties = "with exact ties counted for the item that is listed first" if has_facts else ""
+    words = ", ".join(part for part in (about, pools.words, ties) if part)
     return f"{guarantee}; items are compared {words}" if guarantee and words else guarantee
 
 
@@ -195,25 +211,37 @@ def price_sentence(problem: Problem) -> str:
     )
 
 
-def _judges_words(claim: JudgesClaim, judges: Collection[str | None], pools: Pools) -> str:
+def _judges_words(claim: JudgesClaim, judges: Collection[str | None], pools: Pools, panels: Panels) -> str:
     if claim == "public":
         return "on average over the public that the judges come from (each judge was asked once, with one ballot)"
     if pools.recorded:
         return ""  # the votes are the judge's, not the judge
     if set(judges) <= {None}:
         return "by the judges' answers" if pools.replaced else ""
-    return "by this judge's answers" if len(judges) == 1 else "for every judge who answered"
+    panel = _only_panel(judges, panels)
+    if panel is not None:
+        return PANEL_WORDS[panel.how].format(len(panel.panel))
+    several = "for every judge who answered" + (" (a panel counts as one, by its mean)" if panels else "")
+    return "by this judge's answers" if len(judges) == 1 else several
+
+
+def _only_panel(judges: Collection[str | None], panels: Panels) -> JudgeSetup | None:
+    """The panel whose answers all votes are; None if there is another judge."""
+    names = [judge for judge in judges if judge is not None]
+    return panels.get(names[0]) if len(judges) == len(names) == 1 else None
 
 
 def claim_sentences(
-    judges_claim: JudgesClaim, cases_claim: CasesClaim, judges: Collection[str | None], pools: Pools
+    judges_claim: JudgesClaim, cases_claim: CasesClaim, judges: Collection[str | None], pools: Pools, panels: Panels
 ) -> tuple[str, ...]:
     """What a proof of this study is about, one sentence for each claim that it makes."""
     has_names = judges_claim == "public" or not set(judges) <= {None}
     is_one = judges_claim == "each" and len(judges) == 1
     has_cases = any(pools) or cases_claim == "like these"
     about_cases: CasesClaim = "like these" if pools.is_once else cases_claim
-    about_judges = ONE_JUDGE if is_one else SENTENCES[judges_claim]
+    panel = _only_panel(judges, panels)
+    one = ONE_JUDGE if panel is None else PANEL.format(len(panel.panel))
+    about_judges = one if is_one else SENTENCES[judges_claim]
     found = has_names and about_judges, has_cases and SENTENCES[about_cases]
     return tuple(sentence for sentence in found if sentence)
 

@@ -13,6 +13,7 @@ from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadFamily, BadProblem, BadStorage, StudyDiffers, StudyExists
+from shortlist.study.caveats import FROM_STUDY
 from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim, check_min_judges
 from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.storage import MemoryStorage, Storage
@@ -124,6 +125,40 @@ def load_study(name: str, storage: str | Storage) -> Study:
         spec.items, spec.problem(), *rules, spec.seed, name, place, spec.cases_claim, spec.judges_claim,
         spec.ballot_size,
     )  # fmt: skip
+
+
+def check_take_over(older: Study, items: Sequence[str], judges_claim: str, cases_claim: str) -> None:
+    """Raise BadProblem if a new study of these items cannot take over the votes of an older one. It would count them
+    anew, so what was taken back there, by whatever outcome, could not stay a loss."""
+    older.settle()
+    claims = judges_claim, cases_claim, older.judges_claim, older.cases_claim
+    if claims != ("each", "these") * 2:
+        raise BadProblem(
+            "votes can be taken over only if both studies are about each judge and these cases: the votes do not say "
+            "that each judge had one ballot, or each case one question"
+        )
+    if undone := older.counts["undone"]:
+        raise BadProblem(
+            f"{undone:,} votes of study {older.name!r} were undone after they counted. What they counted against an "
+            "item stays in that study and cannot be taken over, so nothing is"
+        )
+    if len(set(items) & set(older.items)) < 2:
+        raise BadProblem(f"this study has fewer than two items of {older.name!r}, so there are no votes to take over")
+
+
+def take_over_votes(older: Study, study: Study) -> None:
+    """Import all votes of an older study that are about two items of this one, in the order in which they came. Judges
+    who were voided there are voided here too."""
+    rows = sorted((row for row in older.rows if row.status in ("counted", "voided")), key=lambda row: row.answered)
+    kept = [row for row in rows if {row.first, row.second} <= set(study.items)]
+    if kept:
+        first, second, outcome, judge, unit = (
+            [getattr(row, part) for row in kept] for part in ("first", "second", "outcome", "judge", "unit")
+        )
+        ids = [row.id for row in kept]
+        study.import_votes(first, second, outcome, judge, f"{FROM_STUDY}{older.name!r}", unit, ids)
+    for name in sorted(older.voided):
+        study.void(name)
 
 
 def open_storage(storage: str | Storage, create: bool = True) -> Storage:

@@ -30,6 +30,9 @@ class Asked(NamedTuple):
     shown: bool = True  # False: prefetched, and the judge has not seen it yet
     place: int | None = None  # on the judge's ballot, from 0; None if it is on no ballot
     weight: float = 1.0  # of the bet; 0 if nothing is bet, because with a tolerance both sides bet even if `bet` is 0
+    cells: int = (
+        0  # of a table of answers that never change, which the answer is the mean of: one order of showing, or 2
+    )
 
 
 class Shown(NamedTuple):
@@ -128,7 +131,8 @@ class Imported(NamedTuple):
     """Imported votes, unit by unit, with the bets and weights that were fixed before each unit was read.
 
     `weight` is for the accounts that bet, `share` for the grid. `repeated` rows were left out because their digests
-    are those of rows counted before. `is_sorted`: the votes look sorted by winner.
+    are those of rows counted before. `is_sorted`: the votes look sorted by winner. A unit may have several labels
+    (core/units.py). `id` has the ids that an export of a study gave its votes, and None elsewhere.
     """
 
     first: tuple[int, ...]
@@ -136,13 +140,14 @@ class Imported(NamedTuple):
     outcome: tuple[float, ...]
     judge: tuple[str | None, ...]
     source: str = ""
-    unit: tuple[str | None, ...] = ()
+    unit: tuple[str | tuple[str, ...] | None, ...] = ()
     bet: tuple[float, ...] = ()
     weight: tuple[float, ...] = ()
     share: tuple[float, ...] = ()
     digest: tuple[str, ...] = ()
     repeated: int = 0
     is_sorted: bool = False
+    id: tuple[str | None, ...] = ()
 
     @property
     def block(self) -> Block:
@@ -155,6 +160,12 @@ class Paused(NamedTuple):
     """The owner paused the study, or opened it again."""
 
     paused: bool
+
+
+class Archived(NamedTuple):
+    """The owner archived the study, or took it out of the archive. Nothing else is added while it is archived."""
+
+    archived: bool
 
 
 class Changed(NamedTuple):
@@ -178,22 +189,38 @@ class TextShown(NamedTuple):
     digest: str
 
 
+class Corrected(NamedTuple):
+    """The owner corrected what judges are shown of an item, such as a typing error. Earlier votes still count."""
+
+    item: str
+    parts: tuple[str, ...]  # what was corrected, such as name and text
+
+
 class JudgeSetup(NamedTuple):
     """A judge answers with these settings, and its votes are stored under the name `judge`."""
 
     judge: str
     given: str  # the judge's own name
     settings: dict[str, str]  # digests
+    panel: tuple[str, ...] = ()  # the judges of a panel, whose answers are votes of this one
+    how: str = ""  # of a panel: one of them answers, drawn at random, or the mean of all is taken
+
+
+class Configured(NamedTuple):
+    """A run took its options from a file with this digest."""
+
+    digest: str
 
 
 Event: TypeAlias = (
     Asked | Shown | TakenOver | Told | Settled | Reopened | Skipped | Lost | Late | Withdrawn | Imported | Paused
-    | Changed | Materials | TextShown | JudgeSetup
+    | Archived | Changed | Materials | Corrected | TextShown | JudgeSetup | Configured
 )  # fmt: skip
 KINDS: dict[str, type[Any]] = {
     "asked": Asked, "shown": Shown, "taken over": TakenOver, "told": Told, "settled": Settled, "reopened": Reopened,
     "skipped": Skipped, "lost": Lost, "late": Late, "withdrawn": Withdrawn, "imported": Imported, "paused": Paused,
-    "changed": Changed, "materials": Materials, "text shown": TextShown, "judge setup": JudgeSetup,
+    "archived": Archived, "changed": Changed, "materials": Materials, "corrected": Corrected, "text shown": TextShown,
+    "judge setup": JudgeSetup, "configured": Configured,
 }  # fmt: skip
 NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -239,7 +266,11 @@ def load(kind: str, body: str) -> Event:
         fields = json.loads(body)
         if kind == "withdrawn":
             fields["votes"] = tuple(CountedVote(*vote) for vote in fields["votes"])
-        made: Event = KINDS[kind](**{name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()})
+        if kind == "imported":
+            fields["unit"] = [tuple(unit) if isinstance(unit, list) else unit for unit in fields["unit"]]
+        if kind not in ("asked", "told"):  # by far the most; they have no tuples
+            fields = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+        made: Event = KINDS[kind](**fields)
     except (LookupError, TypeError, AttributeError) as reason:
         raise ValueError(f"not an event: {kind}") from reason
     return made
@@ -253,6 +284,7 @@ class Setups(NamedTuple):
     cases: dict[str, str] | None = None  # by id; empty: the items are compared without cases
     shown: dict[str, dict[str | None, str]] = {}  # noqa: RUF012  by item and case id, from a function; never changed
     judges: tuple[JudgeSetup, ...] = ()  # one for each name that votes are stored under, the newest last
+    configs: tuple[str, ...] = ()  # digests of the files that runs took their options from, each once, the newest last
 
     def with_materials(self, event: Materials) -> "Setups":
         texts = self.texts if event.texts is None else event.texts
@@ -265,6 +297,9 @@ class Setups(NamedTuple):
     def with_judge(self, event: JudgeSetup) -> "Setups":
         others = [other for other in self.judges if other.judge != event.judge]
         return self._replace(judges=(*others, event))
+
+    def with_config(self, event: Configured) -> "Setups":
+        return self._replace(configs=(*(one for one in self.configs if one != event.digest), event.digest))
 
     def text_of(self, item: str, case: str | None) -> str | None:
         """The digest of the text that judges were shown for an item on a case."""

@@ -17,7 +17,7 @@ from shortlist.core.tally import Block
 from shortlist.core.units import Units, find_units, is_shared, looks_sorted
 from shortlist.errors import BadProblem, BadVotes
 from shortlist.study.events import Imported
-from shortlist.study.rows import RowTable
+from shortlist.study.rows import EXPORTED, RowTable, labels_of
 from shortlist.study.state import StudyState
 
 
@@ -29,7 +29,7 @@ class ImportRows:
     second: tuple[int, ...]
     outcome: tuple[float, ...]
     judge: tuple[str | None, ...]
-    unit: tuple[str | None, ...]
+    unit: tuple[str | tuple[str, ...] | None, ...]
     id: tuple[str | None, ...]
 
     def digests(self, items: Sequence[str]) -> list[str]:
@@ -44,6 +44,11 @@ class ImportRows:
             found.append(hashlib.blake2b(text, digest_size=8).hexdigest())
             seen[row] += 1
         return found
+
+    @property
+    def exported_ids(self) -> tuple[str | None, ...]:
+        """The ids that were given by an export of a study."""
+        return tuple(id if id is not None and id.startswith(EXPORTED) else None for id in self.id)
 
     def joined(self, other: "ImportRows") -> "ImportRows":
         """These rows, then the other's."""
@@ -61,12 +66,13 @@ class ImportRows:
 def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTable, items: Sequence[str]) -> Imported:
     """The event. A row that was counted before is left out. A unit that was seen before counts for nothing, and so does
     a vote on a pair on which its judge bets nothing any more."""
-    state = study.settled
+    state, given = study.settled, len(rows.first)
+    rows = _without_own(rows, table)
     digests = rows.digests(items)
     same = _compare(rows, digests, table, state.problem.family)
     _check_repeated(rows, same, items)
     new = [place for place, is_same in enumerate(same) if not is_same]
-    repeated, rows = len(digests) - len(new), rows.select(new)
+    repeated, rows = given - len(new), rows.select(new)
     digests = [digests[place] for place in new]
     if "ledger" not in state.stopping.wants:
         return _independent(rows, source, state, table, digests, repeated)
@@ -84,8 +90,7 @@ def fix_bets(
     state = study.settled
     order, units = _find_units(state.problem.n, earlier, rows)
     units, rows = units.trusting_no_order() if is_sorted else units, rows.select(order.tolist())
-    seen = table.seen_units
-    is_new = np.array([unit is None or unit not in seen for unit in rows.unit], dtype=np.bool_)
+    is_new = _are_new(rows, units, table.seen_units)
     if study.spent:
         is_new &= _may_bet(rows, study)
     if not len(rows.first):
@@ -96,6 +101,25 @@ def fix_bets(
     assert placed.weights is not None
     share = np.where(is_new, units.share, 0.0)
     return order.tolist(), (placed.bets.tolist(), placed.weights.tolist(), share.tolist())
+
+
+def _without_own(rows: ImportRows, table: RowTable) -> ImportRows:
+    """Without votes that an export of this study wrote, or that came into it before with another study's export."""
+    exported = rows.exported_ids
+    if not any(exported):
+        return rows
+    known, new = table.ids, list[int]()
+    for place, id in enumerate(exported):
+        if id is None or id not in known:
+            new.append(place)
+            known.add(id or "")
+    return rows.select(new)
+
+
+def _are_new(rows: ImportRows, units: Units, seen: set[str]) -> Flags:
+    """Whether no label of a row's unit was seen before."""
+    is_seen = np.array([not seen.isdisjoint(labels_of(unit)) for unit in rows.unit], dtype=np.bool_)
+    return np.asarray(~np.isin(units.number, units.number[is_seen]))
 
 
 def _compare(rows: ImportRows, digests: Sequence[str], table: RowTable, family: Family) -> list[bool | None]:
@@ -139,7 +163,7 @@ def _independent(
     rows: ImportRows, source: str, state: loop.State, table: RowTable, digests: Sequence[str], repeated: int
 ) -> Imported:
     """The event for a stopping rule that takes every vote as independent, and makes no bets."""
-    if is_shared(rows.unit) or table.seen_units.intersection(unit for unit in rows.unit if unit is not None):
+    if is_shared(rows.unit) or table.seen_units.intersection(label for unit in rows.unit for label in labels_of(unit)):
         raise BadProblem(
             f"stopping rule {state.stopping.name} takes every vote as independent; use edges for votes that share a "
             "unit, or say that every row is a unit of its own (--unit row)"
@@ -158,7 +182,8 @@ def _event(
 ) -> Imported:
     bets, weights, share = map(tuple, fixed)
     votes = rows.first, rows.second, rows.outcome, rows.judge
-    return Imported(*votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted)
+    ids = rows.exported_ids
+    return Imported(*votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted, ids)
 
 
 def earlier_rows(table: RowTable, items: Sequence[str]) -> ImportRows:

@@ -3,8 +3,10 @@
 A copy is one transaction, so a target that was interrupted has nothing of the study. Nothing here changes the source.
 """
 
+import json
 import os
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,19 +14,24 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
 
-from shortlist.errors import BadStorage, BrokenChain, StudyExists
+from shortlist.errors import BadProblem, BadStorage, BrokenChain, StudyExists
 from shortlist.study.create import load_study
 from shortlist.study.events import chain, load, origin
 from shortlist.study.schema import (
     answers,
+    conflicts,
     displays,
     events,
+    invitations,
     judges,
+    notes,
+    replies,
     runs,
     shown,
     snapshots,
     sqlite_file,
     studies,
+    texts,
     tokens,
     uploads,
 )
@@ -32,15 +39,26 @@ from shortlist.study.sql import Database, open_database
 
 OWNED = (
     tokens,
+    conflicts,
+    notes,
+    invitations,
     judges,
     uploads,
     displays,
     runs,
+    replies,
+    texts,
     answers,
     snapshots,
     events,
 )  # by a study; the first may refer to later
-COPIED = (events, answers, displays, uploads)
+BEGUN = (
+    "items can be added, removed and moved only before the first question. Correct names and texts of the items that "
+    "are there, or create a new study, which can take over the votes"
+)
+COPIED = (events, answers, replies, texts, displays, uploads, invitations)
+OF_JUDGES = (tokens, conflicts, notes)
+PART = ".part"  # of the name of a backup that is not complete
 
 
 class StudyCheck(NamedTuple):
@@ -87,7 +105,8 @@ def copy_study(source: Database, target: Database, name: str, events_at_most: in
     were copied. Raises StudyExists."""
     with source.reading() as old:
         study = old.execute(select(studies).where(studies.c.name == name)).one()
-        owned = {table: old.execute(_rows_of(table, study.id)).mappings().all() for table in (*COPIED, judges, tokens)}
+        every = (*COPIED, judges, *OF_JUDGES)
+        owned = {table: old.execute(_rows_of(table, study.id)).mappings().all() for table in every}
     with target.changing() as new:
         if new.scalar(select(studies.c.id).where(studies.c.name == name)) is not None:
             raise StudyExists(name)
@@ -96,7 +115,7 @@ def copy_study(source: Database, target: Database, name: str, events_at_most: in
             kept = owned[table] if table is not events or events_at_most is None else owned[table][:events_at_most]
             if kept:
                 new.execute(insert(table), [{**row, "study": place} for row in kept])
-        _copy_judges(new, place, owned[judges], owned[tokens])
+        _copy_judges(new, place, owned)
     return len(owned[events]) if events_at_most is None else events_at_most
 
 
@@ -105,11 +124,15 @@ def _rows_of(table: Table, study: int) -> Any:
     return found.order_by(events.c.number) if table is events else found
 
 
-def _copy_judges(new: Connection, place: int, people: Sequence[Any], links: Sequence[Any]) -> None:
-    numbers = {row["id"]: _insert(new, judges, {**row, "study": place}) for row in people}
-    if links:
-        rows = [{**row, "study": place, "judge": numbers.get(row["judge"])} for row in links]
-        new.execute(insert(tokens), rows)
+def _copy_judges(new: Connection, place: int, owned: Mapping[Table, Sequence[Any]]) -> None:
+    numbers = {row["id"]: _insert(new, judges, {**row, "study": place}) for row in owned[judges]}
+    for table in OF_JUDGES:
+        rows = [{**row, "study": place, "judge": numbers.get(row["judge"])} for row in owned[table]]
+        for row in rows:
+            if table is not tokens:
+                del row["id"]  # a number of its own in the new storage
+        if rows:
+            new.execute(insert(table), rows)
 
 
 def _insert(new: Connection, table: Table, row: Mapping[Any, Any]) -> int:
@@ -124,7 +147,7 @@ def back_up(url: str, file: Path) -> None:
         raise BadStorage("back up a PostgreSQL storage with its own tool: pg_dump --format=custom DATABASE")
     if file.exists():
         raise BadStorage(f"{file} exists; choose another name for the backup")
-    part = file.with_name(file.name + ".part")
+    part = file.with_name(file.name + PART)
     part.unlink(missing_ok=True)
     with closing(sqlite3.connect(sqlite_file(url))) as source, closing(sqlite3.connect(part)) as target:
         source.backup(target)
@@ -134,6 +157,8 @@ def back_up(url: str, file: Path) -> None:
 
 def restore(file: Path, url: str) -> list[str]:
     """Copy all studies of a backup into a storage that has none. Returns their names."""
+    if file.suffix == PART:
+        raise BadStorage(f"{file} is a backup that was not completed; take another backup")
     source, target = open_database(f"sqlite:///{file}", create=False), open_database(url)
     if target.names():
         raise BadStorage(f"{shown(url)} has studies already; restore into an empty storage")
@@ -163,6 +188,30 @@ def delete_study(database: Database, name: str) -> None:
         for table in OWNED:
             connection.execute(delete(table).where(table.c.study == study))
         connection.execute(delete(studies).where(studies.c.id == study))
+    database.forget(name)
+
+
+def redefine_study(database: Database, name: str, spec: str) -> None:
+    """Let a study begin again with other settings, if nothing was asked or imported yet. Judges, links and what judges
+    see stay; the record begins again. Raises BadProblem."""
+    with database.changing() as connection:
+        old = _id_of(connection, name)
+        connection.execute(select(studies.c.id).where(studies.c.id == old).with_for_update())
+        begun = select(events.c.number).where((events.c.study == old) & events.c.kind.in_(("asked", "imported")))
+        if connection.execute(begun.limit(1)).first() is not None:
+            raise BadProblem(BEGUN)
+        draft = {"name": f"{name} (being changed)", "spec": spec, "created": time.time()}
+        new = _insert(connection, studies, draft)
+        for table in OWNED:
+            here = table.c.study == old
+            if table in (runs, answers, snapshots, events):
+                connection.execute(delete(table).where(here))
+            else:
+                connection.execute(update(table).where(here).values(study=new))
+        gone = (conflicts.c.study == new) & conflicts.c.item.not_in(json.loads(spec)["items"])
+        connection.execute(delete(conflicts).where(gone))
+        connection.execute(delete(studies).where(studies.c.id == old))
+        connection.execute(update(studies).where(studies.c.id == new).values(name=name))
     database.forget(name)
 
 

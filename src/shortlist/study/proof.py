@@ -16,7 +16,7 @@ from shortlist import verify
 from shortlist.core.betting import GRID_SHARE, Accounts, Ledger
 from shortlist.core.draws import draw_number
 from shortlist.core.linalg import one_thread
-from shortlist.core.pairs import pair_number, top_k
+from shortlist.core.pairs import pair_number
 from shortlist.core.revisions import is_harder
 from shortlist.core.sampling.ballot import with_bets
 from shortlist.core.stopping.chains import AnyPull, capped_pull, grid_level, pull
@@ -44,7 +44,7 @@ class Step(NamedTuple):
 
     v: int
     record: int
-    kind: str  # bets, tolerant, grid or tolerant grid
+    kind: str  # bets, tolerant, grid, tolerant grid, or table: known answers alone
     by: tuple[int, ...] | None = None
     delta: float | None = None  # a smaller one whose level it reached: with caps for judges that may be easier
 
@@ -104,8 +104,7 @@ class _Tracer:
             self.reached = number
 
     def _note_marks(self, ledger: Ledger) -> None:
-        proved = ledger.proved
-        now = set(zip(proved.source.tolist(), proved.target.tolist(), strict=True))
+        now = _ends(ledger.proved) - _ends(ledger.facts)
         if now != self.marks.keys():
             by_grid = _grid_pairs(ledger, 0)
             new = {pair: (self.number, "grid" if pair in by_grid else "bets") for pair in sorted(now)}
@@ -119,7 +118,7 @@ class _Tracer:
         if ledger.has_caps and self.state.settled.verdict.error_bound < ledger.problem.delta:
             searches.append(_Search(self.number, sure, {}, self.state.settled.verdict.error_bound))
         for search in searches:
-            for u in top_k(ledger.belief.theta, ledger.k).tolist():
+            for u in ledger.top.tolist():
                 self.chains[u] = search.grow(u, self.chains.get(u, []))
 
 
@@ -134,6 +133,7 @@ class _Search:
         kinds = (False, True) if self.tolerance else (False,)
         self.pulls: list[AnyPull] = [pull(self.n, ledger.accounts(tolerant)) for tolerant in kinds]
         self.grids = [_grid_pairs(ledger, kind) for kind in range(len(kinds))]
+        self.facts = _ends(ledger.facts)
         self.alone: Pairs = set()  # accounts that are enough by themselves, each judge up to a cap
         if ledger.has_caps:
             used = delta or ledger.problem.delta
@@ -164,6 +164,8 @@ class _Search:
         if is_enough:
             return Step(v, self.number, ("bets", "tolerant")[kind], self._givers(reached, v), self.delta)
         for x in reached:
+            if (x, v) in self.facts:
+                return Step(v, self.number, "table", (x,))
             if (x, v) in self.alone:
                 return Step(v, self.number, "bets", (x,), self.delta)
             if kind == 0 and (x, v) in self.marks:
@@ -184,6 +186,9 @@ def _forgets(event: Event, before: StudyState, state: StudyState) -> bool:
     """Whether what was reported before goes: a vote was withdrawn, imports look sorted, or a setting is harder."""
     if isinstance(event, Changed):
         return is_harder(state.settled.problem, before.settled.problem)
+    is_same = before.table is state.table and not isinstance(event, Withdrawn)
+    if not (is_same or before.facts <= state.facts):
+        return True
     return (isinstance(event, Withdrawn) and bool(event.votes)) or (isinstance(event, Imported) and event.is_sorted)
 
 
@@ -206,7 +211,11 @@ def _capped_pairs(ledger: Ledger, delta: float) -> Pairs:
 
 def _enough(accounts: Accounts, level: float) -> Pairs:
     won = accounts.wealth >= level
-    return set(zip(accounts.source[won].tolist(), accounts.target[won].tolist(), strict=True))
+    return _ends(Accounts(accounts.source[won], accounts.target[won], accounts.wealth[won]))
+
+
+def _ends(accounts: Accounts) -> Pairs:
+    return set(zip(accounts.source.tolist(), accounts.target.tolist(), strict=True))
 
 
 def make_proof(study: Study) -> str:

@@ -4,16 +4,21 @@ All code that shows or counts votes reads this table: `study.votes`, `status`, e
 It is folded from the events one by one, so it always agrees with them.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from shortlist.core.stopping.verdict import Verdict, html_table
 from shortlist.errors import NotInstalled
 from shortlist.study.events import (
+    Archived,
     Asked,
     Changed,
+    Configured,
+    Corrected,
     Entry,
     Imported,
     JudgeSetup,
@@ -33,6 +38,7 @@ from shortlist.study.events import (
 
 Status = Literal["counted", "answered", "pending", "skipped", "lost", "late", "undone", "voided"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+EXPORTED = "shortlist-"  # the ids of exported votes begin like this
 
 
 class Row(NamedTuple):
@@ -44,7 +50,7 @@ class Row(NamedTuple):
     outcome: float | None  # None while pending, and if skipped or lost
     judge: str | None
     case: str | None
-    unit: str | None  # votes of one unit are not independent; None: the vote is its own unit
+    unit: str | tuple[str, ...] | None  # votes of one unit are not independent; None: the vote is its own unit
     bet: float | None
     asked_at: float | None  # seconds since 1970
     closed_at: float | None
@@ -54,11 +60,31 @@ class Row(NamedTuple):
     answered: int = -1  # the number of the event that gave the outcome: the order in which votes came in
     weight: float = 1.0  # of the bet; 0 for a vote that its unit leaves out, or whose judge bets nothing any more
     place: int | None = None  # on the judge's ballot, from 0
+    digest: str = ""  # of an imported row, or the id that another study's export gave it
 
     @property
     def is_vote(self) -> bool:
         """Whether it has an outcome, counted or not."""
         return self.outcome is not None
+
+    @property
+    def id(self) -> str:
+        """What an export calls this vote. It is the same in every export, and an import knows by it which votes are
+        the study's own. A vote that came from another study keeps the id that it had there."""
+        if self.digest.startswith(EXPORTED):
+            return self.digest
+        parts = self.question, self.asked_at, self.closed_at if self.question is None else None
+        text = repr((*parts, self.first, self.second, self.judge, self.digest)).encode("utf-8", "backslashreplace")
+        return EXPORTED + hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+class Correction(NamedTuple):
+    """What judges are shown of an item was corrected, after so many votes on it."""
+
+    item: str
+    parts: tuple[str, ...]
+    at: float  # seconds since 1970
+    votes: int
 
 
 class RowTable:
@@ -76,6 +102,7 @@ class RowTable:
         self.repeated = 0  # rows that imports left out because they were counted before
         self.is_sorted = False  # did an import look sorted?
         self.used_cases: set[str] = set()  # by any question, whatever became of it
+        self.corrections: list[Correction] = []
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -86,6 +113,11 @@ class RowTable:
     def seen_units(self) -> set[str]:
         """Units that may not be used again: those of imported rows, and the cases of questions."""
         return self.units | self.used_cases
+
+    @property
+    def ids(self) -> set[str]:
+        """What exports call the votes of this study, whatever became of them."""
+        return {row.id for row in self.rows}
 
     def of_question(self, question: int) -> Row:
         return self.rows[self._place[question]]
@@ -144,22 +176,28 @@ class RowTable:
 
     def _imported(self, event: Imported, entry: Entry) -> None:
         names = ([self.items[i] for i in side] for side in (event.first, event.second))
-        columns = (event.outcome, event.judge, event.unit, event.bet, event.weight)
-        for first, second, outcome, judge, unit, bet, weight in zip(*names, *columns, strict=True):
+        ids = [id or digest for id, digest in zip_longest(event.id, event.digest)]
+        columns = (event.outcome, event.judge, event.unit, event.bet, event.weight, ids)
+        for first, second, outcome, judge, unit, bet, weight, digest in zip(*names, *columns, strict=True):
             self._append(
                 Row(
                     None, first, second, outcome, judge, None, unit, bet, None, entry.at, "counted",
-                    source=event.source, answered=entry.number, weight=weight,
+                    source=event.source, answered=entry.number, weight=weight, digest=digest,
                 )
             )  # fmt: skip
         self.digests.update(zip(event.digest, zip(event.first, event.outcome, strict=True), strict=True))
-        self.units.update(unit for unit in event.unit if unit is not None)
+        self.units.update(label for unit in event.unit for label in labels_of(unit))
         self.repeated += event.repeated
         self.is_sorted = self.is_sorted or event.is_sorted
 
+    def _corrected(self, event: Corrected, entry: Entry) -> None:
+        votes = sum(row.is_vote and event.item in (row.first, row.second) for row in self.rows)
+        self.corrections.append(Correction(event.item, event.parts, entry.at, votes))
+
     def _nothing(
-        self, event: Shown | TakenOver | Paused | Changed | Materials | TextShown | JudgeSetup, entry: Entry
-    ) -> None:
+        self, event: Shown | TakenOver | Paused | Archived | Changed | Materials | TextShown | JudgeSetup | Configured,
+        entry: Entry,
+    ) -> None:  # fmt: skip
         """The event is not about votes."""
 
     def _append(self, row: Row) -> None:
@@ -178,9 +216,15 @@ FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
     Asked: RowTable._asked, Shown: RowTable._nothing, TakenOver: RowTable._nothing, Told: RowTable._told,
     Settled: RowTable._settled, Reopened: RowTable._reopened, Skipped: RowTable._skipped, Lost: RowTable._lost,
     Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
-    Changed: RowTable._nothing, Materials: RowTable._nothing, TextShown: RowTable._nothing,
-    JudgeSetup: RowTable._nothing,
+    Corrected: RowTable._corrected, Archived: RowTable._nothing, Changed: RowTable._nothing,
+    Materials: RowTable._nothing,
+    TextShown: RowTable._nothing, JudgeSetup: RowTable._nothing, Configured: RowTable._nothing,
 }  # fmt: skip
+
+
+def labels_of(unit: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The labels of a unit; none if the vote is its own unit."""
+    return () if unit is None else unit if isinstance(unit, tuple) else (unit,)
 
 
 def counted(rows: Iterable[Row]) -> list[Row]:

@@ -45,7 +45,7 @@ IDLE = 5.0  # seconds after which a connection may have been lost
 FLUSH = (  # PostgreSQL has one log, so this commit also flushes every commit before it
     "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'shortlist', 'flush'); COMMIT"
 )
-HEAD = "0001"  # the newest of migrations/versions
+HEAD = "0005"  # the newest of migrations/versions
 VERSION = "shortlist_version"  # the table that says which of them the tables are
 
 Taken = TypeVar("Taken")
@@ -87,6 +87,39 @@ answers = Table(
     Column("outcome", Float, nullable=False),
     Column("at", Float, nullable=False),
 )  # fmt: skip
+replies = Table(
+    "replies", tables,
+    Column("study", ForeignKey("studies.id"), primary_key=True),
+    Column("digest", String(32), primary_key=True),  # of what makes it another reply, so that it is stored once
+    Column("question", number, nullable=False),
+    Column("judge", Text, nullable=False),
+    Column("member", Text, nullable=False),
+    Column("case", Text),
+    Column("first", Text, nullable=False),
+    Column("second", Text, nullable=False),
+    Column("outcome", Float),
+    Column("reason", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("request", String(32), nullable=False),
+    Column("model", Text, nullable=False),
+    Column("text", Text),
+    Column("reasoning", Text),
+    Column("prompt_tokens", number, nullable=False),
+    Column("cached_tokens", number, nullable=False),
+    Column("completion_tokens", number, nullable=False),
+    Column("cost", Float),
+    Column("first_text", String(32)),
+    Column("second_text", String(32)),
+    Column("case_text", String(32)),
+)  # fmt: skip
+texts = Table(
+    "texts", tables,
+    Column("study", ForeignKey("studies.id"), primary_key=True),
+    Column("digest", String(32), primary_key=True),
+    Column("text", Text, nullable=False),
+)  # fmt: skip
 runs = Table(
     "runs", tables,
     Column("study", ForeignKey("studies.id"), primary_key=True),
@@ -106,7 +139,39 @@ judges = Table(
     Column("study", ForeignKey("studies.id"), nullable=False),
     Column("name", String(100), nullable=False),
     Column("created", Float, nullable=False),
+    Column("key", String(100), nullable=False),  # the name that votes are stored under, which no erasure changes
+    Column("email", String(200)),
+    Column("state", String(20), nullable=False),  # active, waiting or refused
+    Column("is_open", Boolean, nullable=False),  # came by the open link
     UniqueConstraint("study", "name"),
+    Index("web_judges_by_key", "study", "key", unique=True),
+)  # fmt: skip
+invitations = Table(  # how judges may come by the open link
+    "web_invitations", tables,
+    Column("study", ForeignKey("studies.id"), primary_key=True),
+    Column("code", String(40)),
+    Column("max_judges", Integer),
+    Column("max_votes", Integer),  # of each judge
+    Column("approve", Boolean, nullable=False),
+)  # fmt: skip
+conflicts = Table(  # items that a judge must not be shown
+    "web_conflicts", tables,
+    Column("id", number, primary_key=True),
+    Column("study", ForeignKey("studies.id"), nullable=False),
+    Column("judge", ForeignKey("web_judges.id"), nullable=False),
+    Column("item", Text, nullable=False),
+    Column("declared", Boolean, nullable=False),  # by the judge
+    Index("web_conflicts_of_judge", "judge"),
+)  # fmt: skip
+notes = Table(  # what judges write; beside the events, so that it can be erased
+    "web_notes", tables,
+    Column("id", number, primary_key=True),
+    Column("study", ForeignKey("studies.id"), nullable=False),
+    Column("judge", ForeignKey("web_judges.id"), nullable=False),
+    Column("question", number, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created", Float, nullable=False),
+    Index("web_notes_of_study", "study", "question"),
 )  # fmt: skip
 tokens = Table(
     "web_tokens", tables,

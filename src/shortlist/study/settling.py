@@ -8,16 +8,31 @@ would have been, so it is lost for good where votes can be lost. One that was ne
 import numpy as np
 
 from shortlist.core.pairs import pair_number
-from shortlist.study.events import DROPPED, EXPIRED, LEFT, CountedVote, Event, Lost, Settled, Skipped
+from shortlist.study.events import (
+    DROPPED,
+    EXPIRED,
+    LEFT,
+    VOIDED,
+    CountedVote,
+    Event,
+    Lost,
+    Settled,
+    Skipped,
+    Withdrawn,
+)
 from shortlist.study.state import StudyState, Unsettled
 
 SETTLES_AFTER = 30.0  # seconds in which a person may take an answer back
+UNDO_STEPS = 3  # answers that a person may take back, the last ones
+FRESH = 0.1  # of a lease, in which it is not written again
 BALLOT_LEASE = 3600.0  # seconds that a person has for the next question of a ballot, where nothing else is said
 
 
 def due(state: StudyState, now: float) -> list[Event]:
     """What is to happen by now: answers settle, leases end."""
     found: list[Event] = []
+    if state.archived:  # nothing happens until it is taken out of the archive
+        return found
     for question in state.unsettled.values():
         if question.is_answered:
             if question.settles is None or question.settles <= now:
@@ -25,6 +40,15 @@ def due(state: StudyState, now: float) -> list[Event]:
         elif question.is_pending and question.asked.lease is not None and question.asked.lease < now:
             found.append(closing(state, question, EXPIRED))
     return found
+
+
+def is_fresh(state: StudyState, number: int, lease: float | None, until: float | None) -> bool:
+    """Whether a question is on the screen already, with a lease that began so lately that renewing it changes
+    little."""
+    asked = state.unsettled[number].asked
+    if not asked.shown or lease is None or until is None or asked.lease is None:
+        return asked.shown and asked.lease == until
+    return 0 <= until - asked.lease < FRESH * lease
 
 
 def closing(state: StudyState, question: Unsettled, reason: str) -> Event:
@@ -53,10 +77,16 @@ def also_asked(state: StudyState, vote: CountedVote) -> list[Event]:
     ]
 
 
-def answers_of(state: StudyState, judge: str | None) -> list[Event]:
-    """Settle every answer of a judge."""
-    theirs = (question for question in state.unsettled.values() if question.asked.judge == judge)
-    return [Settled(question.asked.question) for question in theirs if question.is_answered]
+def still_free(state: StudyState) -> int:
+    """How many answers of a judge stay open to an undo when they give another, or skip."""
+    return UNDO_STEPS - 1 if state.any_order else 0
+
+
+def answers_of(state: StudyState, judge: str | None, keep: int = 0) -> list[Event]:
+    """Settle the answers of a judge, except for the last `keep`."""
+    theirs = [found for found in state.unsettled.values() if found.asked.judge == judge and found.is_answered]
+    theirs.sort(key=lambda found: found.settles or 0.0)  # in the order of the answers
+    return [Settled(found.asked.question) for found in theirs[: len(theirs) - keep]]
 
 
 def all_answers(state: StudyState) -> list[Event]:
@@ -74,6 +104,13 @@ def leaving(state: StudyState, judge: str) -> list[Event]:
         if asked.judge == judge and question.is_pending and is_over:
             found.append(closing(state, question, LEFT))
     return found
+
+
+def voiding(state: StudyState, votes: tuple[CountedVote, ...], judge: str) -> list[Event]:
+    """A judge is voided: answers settle, all votes, which are given, are withdrawn, and nothing stays pending."""
+    theirs = (question for question in state.unsettled.values() if question.asked.judge == judge)
+    pending = [closing(state, question, VOIDED) for question in theirs if question.is_pending]
+    return [*answers_of(state, judge), Withdrawn(votes, judge), *pending]
 
 
 def useless(state: StudyState, judge: str) -> list[Event]:

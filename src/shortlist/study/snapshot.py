@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = 4
+FORMAT = 5
 CHECKSUM = 32  # bytes
 PLAIN: dict[type[Any], str] = {tuple: "plain tuple", list: "list", frozenset: "frozenset", set: "set"}
 

@@ -5,10 +5,11 @@ smaller one.
 """
 
 import atexit
+import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from shortlist.errors import (
     StudyExists,
     UnknownStudy,
 )
-from shortlist.study.events import Entry, chain, dump, load, origin
+from shortlist.study.events import NAMES, Archived, Entry, chain, dump, load, origin
 from shortlist.study.schema import (
     FLUSH,
     HEAD,
@@ -37,6 +38,7 @@ from shortlist.study.schema import (
     check_file,
     commit_quickly,
     connect,
+    displays,
     events,
     foreign_tables,
     runs,
@@ -48,7 +50,18 @@ from shortlist.study.schema import (
     upgrade,
     wait_for,
 )
-from shortlist.study.storage import AnswerKey, Snapshot, Writer, items_digest, spec_digest
+from shortlist.study.schema import replies as judge_replies
+from shortlist.study.schema import texts as shown_texts
+from shortlist.study.storage import (
+    AnswerKey,
+    JudgeReply,
+    Snapshot,
+    Spent,
+    Writer,
+    displayed_texts,
+    items_digest,
+    spec_digest,
+)
 
 _HOLDER = text(  # who has locked a study: the oldest other transaction that holds the lock of a row of the table
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.relation = "
@@ -154,6 +167,15 @@ class Database:
         with self.reading() as connection:
             return list(connection.scalars(select(studies.c.name).order_by(studies.c.name)))
 
+    def archived(self) -> list[str]:
+        """The names of archived studies: nothing comes after the event that archived them."""
+        last = select(events.c.study, func.max(events.c.number).label("number")).group_by(events.c.study).subquery()
+        is_last = (events.c.study == last.c.study) & (events.c.number == last.c.number)
+        found = select(studies.c.name, events.c.body).join(events, events.c.study == studies.c.id).join(last, is_last)
+        with self.reading() as connection:
+            rows = connection.execute(found.where(events.c.kind == NAMES[Archived]).order_by(studies.c.name)).all()
+        return [row.name for row in rows if json.loads(row.body)["archived"]]
+
     def studies_of(self, items: Sequence[str]) -> int:
         """Specs never change, so each is read once."""
         with self.reading() as connection:
@@ -234,6 +256,40 @@ class Database:
             connection.execute(self._insert(answers).on_conflict_do_nothing(), row)
             kept: float = connection.scalars(select(answers.c.outcome).filter_by(**place)).one()
         return kept
+
+    def add_replies(self, name: str, replies: Sequence[JudgeReply], texts: Mapping[str, str]) -> None:
+        study = self._id(name)
+        with self._transaction() as connection:
+            if texts:
+                shown = [{"study": study, "digest": digest, "text": text} for digest, text in texts.items()]
+                connection.execute(self._insert(shown_texts).on_conflict_do_nothing(), shown)
+            if replies:
+                rows = [{"study": study, "digest": one.digest, **one._asdict()} for one in replies]
+                connection.execute(self._insert(judge_replies).on_conflict_do_nothing(), rows)
+
+    def replies(self, name: str) -> list[JudgeReply]:
+        table = judge_replies
+        columns = (table.c[part] for part in JudgeReply._fields)
+        here = select(*columns).where(table.c.study == self._id(name)).order_by(table.c.at)
+        with self.reading() as connection:
+            return [JudgeReply(*row) for row in connection.execute(here)]
+
+    def texts(self, name: str) -> dict[str, str]:
+        table, study = shown_texts, self._id(name)
+        with self.reading() as connection:
+            rows = connection.execute(select(table.c.digest, table.c.text).where(table.c.study == study))
+            kept = {row.digest: row.text for row in rows}
+            body = connection.scalar(select(displays.c.body).where(displays.c.study == study))
+        return {**displayed_texts(body), **kept}
+
+    def spent(self, name: str) -> Spent:
+        table = judge_replies
+        sums = (func.coalesce(func.sum(table.c[part]), 0) for part in ("prompt_tokens", "completion_tokens", "cost"))
+        unpriced = func.count() - func.count(table.c.cost)
+        here = select(func.count(), *sums, unpriced).where(table.c.study == self._id(name))
+        with self.reading() as connection:
+            calls, read, written, cost, without = connection.execute(here).one()
+        return Spent(int(calls), int(read), int(written), float(cost), int(without))
 
     def now(self) -> float:
         if self._engine.dialect.name == "sqlite":

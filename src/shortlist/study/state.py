@@ -27,11 +27,15 @@ from shortlist.core.pairs import pair_items, pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
-from shortlist.errors import NeedsJudges, NothingToAsk, StudyDone, StudyPaused, VoidJudge
+from shortlist.errors import NeedsJudges, NothingToAsk, StudyArchived, StudyDone, StudyPaused, VoidJudge
+from shortlist.study.answer_table import AnswerTable, Facts
 from shortlist.study.claims import NO_CASES, Ballots, CasePool, Pools
 from shortlist.study.events import (
+    Archived,
     Asked,
     Changed,
+    Configured,
+    Corrected,
     CountedVote,
     Event,
     Imported,
@@ -56,11 +60,13 @@ MOST_FITS = 500  # constrained fits that one point of a glr study may cost
 
 
 class BoundPoint(NamedTuple):
-    """The error bound after `votes` votes, and about how many more votes were needed then."""
+    """The error bound after `votes` votes, about how many more votes were needed then, and the share of the proof that
+    was filled: the average over all items of what `loop.filled` says."""
 
     votes: int
     error_bound: float
     votes_left: float | None
+    filled: float = 0.0
 
 
 BoundHistory = tuple[BoundPoint, ...]
@@ -105,6 +111,8 @@ class StudyState(NamedTuple):
     ballots: Ballots = Ballots()
     numbers: dict[str | None, int] = {}  # noqa: RUF012 - of judges, if proofs need several; never changed in place
     ended: "Ended | None" = None
+    table: AnswerTable = AnswerTable()
+    archived: bool = False
 
     @property
     def any_order(self) -> bool:
@@ -119,6 +127,11 @@ class StudyState(NamedTuple):
     def not_final(self) -> list[Asked]:
         """Questions that are pending, or whose answer is not settled."""
         return [question.asked for question in self.unsettled.values() if not question.closed]
+
+    @property
+    def facts(self) -> Facts:
+        """Which items are ahead of which by known answers alone."""
+        return self.table.facts(self.ahead.problem.n, self.ahead.problem.min_judges, self.spent, self.voided)
 
     def is_pending(self, question: int) -> bool:
         found = self.unsettled.get(question)
@@ -152,7 +165,9 @@ def empty_state(start: loop.State) -> StudyState:
 
 
 def check_open(state: StudyState, judge: str | None, study: str) -> None:
-    """Raise VoidJudge, StudyDone or StudyPaused if this judge is asked nothing more."""
+    """Raise StudyArchived, VoidJudge, StudyDone or StudyPaused if this judge is asked nothing more."""
+    if state.archived:
+        raise StudyArchived(study)
     if judge in state.voided:
         raise VoidJudge(str(judge))
     if state.settled.verdict.done:
@@ -163,7 +178,7 @@ def check_open(state: StudyState, judge: str | None, study: str) -> None:
 
 def next_question(
     state: StudyState, judge: str | None, avoid: frozenset[int], pair: int | None = None, cases: CasePool = NO_CASES,
-    lease: float | None = None, run: str | None = None, shown: bool = True,
+    lease: float | None = None, run: str | None = None, shown: bool = True, cells: int = 0,
 ) -> Asked:  # fmt: skip
     """The question to ask now, about the pair if one is given. Raises NothingToAsk when pending questions use up the
     vote budget, or no case is left."""
@@ -183,7 +198,8 @@ def next_question(
     if not cases:
         return question
     case = cases.draw(ahead.seed, state.n_asked, pair)
-    return question._replace(case=case, pool=cases.size, drawing=cases.drawing)
+    is_table = cells > 0 and cases.drawing == "replaced"
+    return question._replace(case=case, pool=cases.size, drawing=cases.drawing, cells=cells if is_table else 0)
 
 
 def _useful_pair(
@@ -250,7 +266,7 @@ def _with_settings(event: Changed, state: StudyState) -> Problem:
 
 def _under(state: StudyState, problem: Problem) -> StudyState:
     """The state with these settings, which may end the study."""
-    pending = pending_votes(state)
+    state, pending = _with_facts(state, problem.min_judges), pending_votes(state)
     with one_thread():
         settled = revisions.change(state.settled, problem, pending)
         history = _extended(state.bound_history, settled, pending)
@@ -288,6 +304,7 @@ def _shown(event: Shown, state: StudyState) -> StudyState:
 def _told(event: Told, state: StudyState) -> StudyState:
     question = state.unsettled[event.question]
     if event.settles is None:
+        state = _knowing(state, state.table.answered(question.asked, state.setups.cases, _n(state), event.outcome))
         return _close(state, Unsettled(question.asked, event.outcome, True))
     answered = question._replace(outcome=event.outcome, settles=event.settles)
     return state._replace(unsettled={**state.unsettled, event.question: answered})
@@ -295,6 +312,8 @@ def _told(event: Told, state: StudyState) -> StudyState:
 
 def _settled(event: Settled, state: StudyState) -> StudyState:
     question = state.unsettled[event.question]
+    assert question.outcome is not None
+    state = _knowing(state, state.table.answered(question.asked, state.setups.cases, _n(state), question.outcome))
     return _close(state, Unsettled(question.asked, question.outcome, True))
 
 
@@ -306,6 +325,8 @@ def _reopened(event: Reopened, state: StudyState) -> StudyState:
 
 def _skipped(event: Skipped | Lost, state: StudyState) -> StudyState:
     asked = state.unsettled[event.question].asked
+    if isinstance(event, Skipped):
+        state = _knowing(state, state.table.skipped(asked, state.setups.cases, _n(state), event.reason))
     closed = _close(state, Unsettled(asked, None, True), is_struck=isinstance(event, Skipped))
     return closed._replace(skipped=(*state.skipped, pair_number(state.ahead.problem.n, asked.first, asked.second)))
 
@@ -315,7 +336,7 @@ def _lost(event: Lost, state: StudyState) -> StudyState:
     return _skipped(event, state._replace(settled=lost, ahead=lost))
 
 
-def _unchanged(event: Late, state: StudyState) -> StudyState:
+def _unchanged(event: Late | Corrected, state: StudyState) -> StudyState:
     return state
 
 
@@ -327,6 +348,7 @@ def _withdrawn(event: Withdrawn, state: StudyState) -> StudyState:
         n = state.ahead.problem.n
         spent = ((vote.judge, pair_number(n, vote.first, vote.second)) for vote in event.votes)
         state = state._replace(spent=tuple(dict.fromkeys((*state.spent, *spent))))
+    state = _with_facts(state)
     if not event.votes:
         return state
     pending = pending_votes(state)
@@ -359,12 +381,22 @@ def _paused(event: Paused, state: StudyState) -> StudyState:
     return state._replace(paused=event.paused)
 
 
+def _archived(event: Archived, state: StudyState) -> StudyState:
+    return state._replace(archived=event.archived)
+
+
 def _materials(event: Materials, state: StudyState) -> StudyState:
-    return state._replace(setups=state.setups.with_materials(event))
+    is_same = event.cases is None or event.cases == state.setups.cases
+    changed = state._replace(setups=state.setups.with_materials(event))
+    return changed if is_same else _knowing(changed, AnswerTable())  # another list is another table
 
 
 def _text_shown(event: TextShown, state: StudyState) -> StudyState:
     return state._replace(setups=state.setups.with_text(event))
+
+
+def _configured(event: Configured, state: StudyState) -> StudyState:
+    return state._replace(setups=state.setups.with_config(event))
 
 
 def _judge_setup(event: JudgeSetup, state: StudyState) -> StudyState:
@@ -376,6 +408,27 @@ def pending_votes(state: StudyState) -> Block | None:
     if not state.unsettled or not state.any_order:
         return None
     return as_block([_answer(state, question) for question in state.unsettled.values()])
+
+
+def _n(state: StudyState) -> int:
+    return state.ahead.problem.n
+
+
+def _knowing(state: StudyState, table: AnswerTable) -> StudyState:
+    """With the answers that are known, before the vote or skip that made them known is counted."""
+    return state if table is state.table else _with_facts(state._replace(table=table))
+
+
+def _with_facts(state: StudyState, min_judges: int | None = None) -> StudyState:
+    """With what the known answers of so many judges decide. A tolerance allows other answers than the best, so there
+    they decide nothing."""
+    problem = state.ahead.problem
+    if not state.any_order or problem.tolerance or state.settled.verdict.done:
+        return state
+    facts = state.table.facts(problem.n, min_judges or problem.min_judges, state.spent, state.voided)
+    with one_thread():
+        known = revisions.know(state.ahead, facts)
+    return state if known is state.ahead else state._replace(settled=known, ahead=known)
 
 
 def _close(state: StudyState, closed: Unsettled, is_struck: bool = False) -> StudyState:
@@ -427,7 +480,7 @@ def _extended(history: BoundHistory, state: loop.State, pending: Block | None) -
     bound = verdict.error_bound
     if not (is_reported or verdict.done):
         bound = loop.examine(state, pending).error_bound if is_recorded(state.problem, state.stopping) else 1.0
-    return (*history, BoundPoint(verdict.votes, bound, verdict.votes_left))
+    return (*history, BoundPoint(verdict.votes, bound, verdict.votes_left, float(loop.filled(state, pending).mean())))
 
 
 def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:
@@ -457,5 +510,6 @@ def _vote(state: StudyState, counted: CountedVote) -> Vote:
 FOLDS: dict[type[Any], Callable[[Any, StudyState], StudyState]] = {
     Asked: _asked, Shown: _shown, TakenOver: _taken_over, Told: _told, Settled: _settled, Reopened: _reopened,
     Skipped: _skipped, Lost: _lost, Late: _unchanged, Withdrawn: _withdrawn, Imported: _imported, Paused: _paused,
-    Materials: _materials, TextShown: _text_shown, JudgeSetup: _judge_setup,
+    Archived: _archived, Materials: _materials, Corrected: _unchanged, TextShown: _text_shown,
+    JudgeSetup: _judge_setup, Configured: _configured,
 }  # fmt: skip

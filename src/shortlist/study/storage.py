@@ -9,13 +9,13 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from shortlist.errors import StudyExists, UnknownStudy
-from shortlist.study.events import Entry, dump
+from shortlist.study.events import Entry, dump, fingerprint
 
 
 class Snapshot(NamedTuple):
@@ -39,6 +39,48 @@ class AnswerKey(NamedTuple):
     @property
     def digest(self) -> str:
         return hashlib.blake2b(repr(tuple(self)).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+
+
+class JudgeReply(NamedTuple):
+    """What a judge said in one try, and what it cost. Texts are kept apart, by digest."""
+
+    question: int
+    judge: str  # as its votes are stored
+    member: str  # of a panel: which of its judges; else empty
+    case: str | None
+    first: str
+    second: str
+    outcome: float | None  # as seen from `first`, which was shown first; None if it gave none
+    reason: str  # why there is no outcome
+    attempt: int  # 1 is the first
+    at: float  # seconds since 1970
+    seconds: float  # how long it took
+    request: str  # a digest of what was sent
+    model: str  # as the server calls it
+    text: str | None  # None if texts are not kept
+    reasoning: str | None
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float | None  # None if no price is known
+    first_text: str | None  # digests of what was shown; None if texts are not kept
+    second_text: str | None
+    case_text: str | None
+
+    @property
+    def digest(self) -> str:
+        place = self.question, self.judge, self.member, self.case, self.first, self.second, self.attempt, self.at
+        return hashlib.blake2b(repr(place).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+
+
+class Spent(NamedTuple):
+    """What the answers of a study's judges cost so far. `unpriced` calls have no known price."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
 
 
 class Writer(Protocol):
@@ -97,6 +139,19 @@ class Storage(Protocol):
         """Store an answer unless there is one already. Returns the one that is stored."""
         ...
 
+    def add_replies(self, name: str, replies: Sequence[JudgeReply], texts: Mapping[str, str]) -> None:
+        """Store what judges said, each reply once, and texts by digest."""
+        ...
+
+    def replies(self, name: str) -> list[JudgeReply]:
+        """What judges said, the oldest first."""
+        ...
+
+    def texts(self, name: str) -> dict[str, str]:
+        """The texts that replies refer to, by digest. What people are shown too is kept once, with that."""
+        ...
+
+    def spent(self, name: str) -> Spent: ...
     def now(self) -> float:
         """Seconds since 1970 by the clock that all users of the storage share."""
         ...
@@ -119,6 +174,22 @@ def items_digest(items: Iterable[str]) -> str:
     return hashlib.blake2b(repr(sorted(items)).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
 
 
+def storable(text: str) -> str:
+    """A text that every database can hold: no NUL, and no half of a pair of surrogates."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def displayed_texts(body: str | None) -> dict[str, str]:
+    """The texts of items and cases that people are shown in a study, by digest, from how the display is stored."""
+    if body is None:
+        return {}
+    kept = json.loads(body)
+    found = [case["text"] for case in kept["cases"]]
+    for content in kept["contents"].values():
+        found += [content["text"], *content["answers"].values()]
+    return {fingerprint(text): text for text in map(storable, found)}
+
+
 def spec_digest(spec: str) -> str:
     """The digest of the items of a study; empty if the spec does not say."""
     return items_digest(json.loads(spec)["items"]) if spec else ""
@@ -134,6 +205,8 @@ class _Stored:
     unsaved: list[Entry] = field(default_factory=list)  # not visible to readers until the write ends
     answers: dict[AnswerKey, float] = field(default_factory=dict)
     beats: dict[str, float] = field(default_factory=dict)
+    replies: dict[str, JudgeReply] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "lock"}
@@ -211,6 +284,24 @@ class MemoryStorage:
 
     def keep_answer(self, name: str, key: AnswerKey, outcome: float) -> float:
         return self._study(name).answers.setdefault(key, outcome)
+
+    def add_replies(self, name: str, replies: Sequence[JudgeReply], texts: Mapping[str, str]) -> None:
+        study = self._study(name)
+        study.replies |= {reply.digest: reply for reply in replies}
+        study.texts |= texts
+
+    def replies(self, name: str) -> list[JudgeReply]:
+        return sorted(self._study(name).replies.values(), key=lambda reply: reply.at)
+
+    def texts(self, name: str) -> dict[str, str]:
+        return dict(self._study(name).texts)
+
+    def spent(self, name: str) -> Spent:
+        replies = self._study(name).replies.values()
+        tokens = (sum(getattr(reply, part) for reply in replies) for part in ("prompt_tokens", "completion_tokens"))
+        cost = sum(reply.cost or 0.0 for reply in replies)
+        read, written = tokens
+        return Spent(len(replies), read, written, cost, sum(reply.cost is None for reply in replies))
 
     def now(self) -> float:
         return time.time()

@@ -6,7 +6,7 @@ each reads what the others added before it adds its own events (sync.py).
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from shortlist.core.outcomes import outcome_told
 from shortlist.core.problem import whole
@@ -30,10 +30,11 @@ from shortlist.study.claims import NO_CASES, CasePool, check_change, check_min_j
 from shortlist.study.events import (
     DROPPED,
     EXPIRED,
-    VOIDED,
+    Archived,
     Asked,
     Changed,
-    CountedVote,
+    Configured,
+    Corrected,
     Event,
     JudgeSetup,
     Late,
@@ -48,16 +49,16 @@ from shortlist.study.events import (
 )
 from shortlist.study.importing import ImportRows, make_import
 from shortlist.study.questions import Pair, Pairs, Question, as_outcomes, check_pairs, number_of_pair
-from shortlist.study.rows import Row
 from shortlist.study.settling import (
     SETTLES_AFTER,
     all_answers,
     also_asked,
     answers_of,
-    closing,
     due,
+    is_fresh,
     leaving,
     skipping,
+    still_free,
     useless,
 )
 from shortlist.study.state import (
@@ -84,15 +85,18 @@ class Study(StudyView):
     def ask(
         self, count: None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
         lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None, shown: bool = True,
+        cells: int = 0,
     ) -> Question: ...  # fmt: skip
     @overload
     def ask(
         self, count: int, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
         lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None, shown: bool = True,
+        cells: int = 0,
     ) -> list[Question]: ...  # fmt: skip
     def ask(
         self, count: int | None = None, *, judge: str | None = None, avoid: Pairs = (), pair: Pair | None = None,
         lease: float | None = None, cases: Cases = (), once: bool = False, run: str | None = None, shown: bool = True,
+        cells: int = 0,
     ) -> Question | list[Question]:  # fmt: skip
         """The next question for a judge. With a count: a list of questions to answer in parallel.
 
@@ -107,6 +111,10 @@ class Study(StudyView):
         run: the id of the run that works on it, see `take_over`.
         shown: False prefetches: the judge does not see the question until `show`. If it is never shown, it is
             dropped when the lease ends, without effect.
+        cells: 1 if the judge's answer to a pair, a case and an order of showing is stored and never changes, as in
+            `run_study`; 2 if the answer told will be the mean of both orders. Where the known answers decide a pair
+            over all cases, it is then proved without more votes (docs/guarantee.md, Known answers). 0 if the judge may
+            answer differently when asked again.
 
         In a study about the public the next questions are those of the judge's ballot, see `ballot`.
 
@@ -121,6 +129,7 @@ class Study(StudyView):
             return listed[0] if count is None else listed
         avoided = frozenset(check_pairs(self.items, avoid)) if avoid else frozenset[int]()
         chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
+        whole("cells", cells, 0)
         asked: list[Asked] = []
         with self._sync.transaction():
             now = self._sync.now()
@@ -132,7 +141,7 @@ class Study(StudyView):
                 until = None if lease is None else now + lease
                 while len(asked) < wanted:
                     try:
-                        event = next_question(state, judge, avoided, chosen, pool, until, run, shown)
+                        event = next_question(state, judge, avoided, chosen, pool, until, run, shown, cells)
                     except NothingToAsk:
                         if not asked:
                             raise
@@ -215,12 +224,14 @@ class Study(StudyView):
     def show(self, question: Question | int, lease: float | None = None) -> None:
         """The judge sees a pending question now: its lease, in seconds, begins again. Call it when a prefetched
         question appears on the screen, and from time to time while it stays there. It also extends the judge's other
-        leases."""
+        leases. Nothing is written while less than a tenth of the lease is used up."""
         with self._sync.transaction():
             asked = self._checked(question)
             if not self._state.is_pending(asked.id):
                 raise AlreadyAnswered(asked.id)
-            self._add(Shown(asked.id, None if lease is None else self._sync.now() + lease))
+            until = None if lease is None else self._sync.now() + lease
+            if not is_fresh(self._state, asked.id, lease, until):
+                self._add(Shown(asked.id, until))
 
     def drop_useless(self, judge: str) -> None:
         """Drop questions that were prefetched for this judge and not shown, if their pair needs no more votes."""
@@ -228,14 +239,14 @@ class Study(StudyView):
 
     def tell(
         self, question: Question | int, outcome: float | Literal["tie"] | None = None, *, winner: str | None = None,
-        settle: bool = True,
+        settle: bool = True, undo_seconds: float = SETTLES_AFTER,
     ) -> Verdict[str]:  # fmt: skip
         """Answer a question: tell(q, winner=q.first), tell(q, "tie"), or tell(q, 0.75) as seen from its first item.
 
         A pending question counts as a loss for both items, so answer or skip every question.
 
-        settle: False lets a person take the answer back with `undo` at no cost, until they answer another question, 30
-            seconds are over, or `settle` is called. Until then the question counts as pending.
+        settle: False lets a person take the answer back with `undo` at no cost, until they have given three more,
+            `undo_seconds` are over, or `settle` is called. Until then the question counts as pending.
         """
         with self._sync.transaction():
             asked = self._checked(question)
@@ -244,8 +255,8 @@ class Study(StudyView):
             if not state.is_pending(asked.id):
                 self._add(self._late(asked.id, value))
             else:
-                told = Told(asked.id, value, None if settle else self._sync.now() + SETTLES_AFTER)
-                self._add(*answers_of(state, asked.judge), told)
+                told = Told(asked.id, value, None if settle else self._sync.now() + undo_seconds)
+                self._add(*answers_of(state, asked.judge, 0 if settle else still_free(state)), told)
         if not state.is_pending(asked.id):
             raise LateAnswer(asked.id)
         return self.verdict
@@ -270,7 +281,8 @@ class Study(StudyView):
             asked = self._checked(question)
             if not self._state.is_pending(asked.id):
                 raise AlreadyAnswered(asked.id)
-            self._add(*answers_of(self._state, asked.judge), skipping(self._state, asked.id, reason))
+            settled = answers_of(self._state, asked.judge, still_free(self._state))
+            self._add(*settled, skipping(self._state, asked.id, reason))
         return self.verdict
 
     def undo(self, question: Question | int) -> Verdict[str]:
@@ -299,33 +311,29 @@ class Study(StudyView):
         questions count as lost by both items, or as skipped where votes count in order. A verdict reached
         before does not change."""
         with self._sync.transaction():
-            answered = answers_of(self._state, judge)
-            if answered:
+            events = self._voiding(self._state, judge)
+            if any(event.votes for event in events if isinstance(event, Withdrawn)):
                 self._check_undo()
-                self._add(*answered)
-            rows = [row for row in self._sync.table.of_judge(judge) if row.status == "counted"]
-            if rows:
-                self._check_undo()
-            open_ones = [question for question in self._state.unsettled.values() if question.is_pending]
-            pending = [closing(self._state, found, VOIDED) for found in open_ones if found.asked.judge == judge]
-            self._add(Withdrawn(tuple(map(self._counted_vote, rows)), judge), *pending)
+            self._add(*events)
         return self.verdict
 
     def import_votes(
         self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], judge: Sequence[str | None] = (),
-        source: str = "", unit: Sequence[str | None] = (), id: Sequence[str | None] = (),
+        source: str = "", unit: Sequence[str | tuple[str, ...] | None] = (), id: Sequence[str | None] = (),
     ) -> Verdict[str]:  # fmt: skip
         """Add votes from elsewhere, in the order in which they were cast: not sorted by winner or by pair. The votes
         on each pair must be complete, not selected by outcome.
 
         unit: a label per vote; votes with the same label share a source of chance, such as the case they are about, and
-        weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own.
+        weigh at most as one vote together. A unit of an earlier import counts no more. None is a unit of its own. A
+        tuple is several labels, such as a case and a judge: votes that share any of them are one unit.
         id: what tells votes apart that have the same items, judge and unit. Without it the first vote on a pair is
         taken as the first one on that pair of an earlier import, and so on. Give ids from the first import on if new
         votes will follow: to give them only to votes that are refused would count new votes by their outcome.
 
-        A row that was imported before is left out; one with another outcome raises BadVotes. `caveats` of the verdict
-        says what does not count, and why.
+        A row that was imported before is left out; one with another outcome raises BadVotes. The study's own votes are
+        left out too: exports write ids by which it knows them. `caveats` of the verdict says what does not count, and
+        why.
         """
         rows = self._as_import(first, second, outcome, judge, unit, id)
         if self.judges_claim == "public":
@@ -357,6 +365,14 @@ class Study(StudyView):
         with self._sync.transaction():
             if paused != self._state.paused:
                 self._add(Paused(paused))
+
+    def archive(self, archived: bool = True) -> None:
+        """Make the study read-only. Answers become final first; questions that are pending stay so.
+        archive(False) takes it out of the archive."""
+        with self._sync.transaction():
+            if archived != self._state.archived:
+                self._add(*(all_answers(self._state) if archived else ()))
+                self._add(Archived(archived))
 
     def change(
         self, /, *, max_votes: int | Literal["unchanged"] | None = "unchanged",
@@ -397,7 +413,7 @@ class Study(StudyView):
                 "rise only before the first question. Create a new study"
             )
 
-    def record(self, events: Sequence[Materials | TextShown | JudgeSetup]) -> None:
+    def record(self, events: Sequence[Materials | TextShown | JudgeSetup | Corrected | Configured]) -> None:
         """Record what judges are shown and how they answer. It is not compared with `setups` here."""
         with self._sync.transaction():
             self._add(*events)
@@ -459,14 +475,8 @@ class Study(StudyView):
             raise UnknownQuestion(number)
         return asked
 
-    def _counted_vote(self, row: Row) -> CountedVote:
-        assert row.outcome is not None
-        assert row.bet is not None
-        first, second = self._number[row.first], self._number[row.second]
-        return CountedVote(row.question, first, second, row.outcome, row.bet, row.weight, row.judge)
-
     def _as_import(
-        self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], *labels: Sequence[str | None]
+        self, first: Sequence[str], second: Sequence[str], outcome: Sequence[float], *labels: Sequence[Any]
     ) -> ImportRows:
         ones, others = self._item_numbers(first), self._item_numbers(second)
         values, extras = as_outcomes(outcome), [tuple(label) if label else (None,) * len(outcome) for label in labels]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from shortlist.errors import BadStorage, BrokenChain
-from shortlist.study.events import Entry, Event, Head, chain, dump, origin
+from shortlist.errors import BadStorage, BrokenChain, StudyArchived
+from shortlist.study.bulk import apply_many
+from shortlist.study.events import Archived, Entry, Event, Head, chain, dump, origin
 from shortlist.study.rows import RowTable
 from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import StudyState, apply
@@ -102,7 +103,10 @@ class Sync:
                 self._save_snapshot()
 
     def add(self, events: Sequence[Event], state: StudyState) -> None:
-        """Add events, in a transaction. `state` is the study after them, so what cannot be folded is not added."""
+        """Add events, in a transaction. `state` is the study after them, so what cannot be folded is not added. Raises
+        StudyArchived."""
+        if self.state.archived and any(not isinstance(event, Archived) for event in events):
+            raise StudyArchived(self.name)
         now = self.now()
         entries = [Entry(number, now, event) for number, event in enumerate(events, self._read)]
         self._unsaved += entries
@@ -120,14 +124,21 @@ class Sync:
 
     def _fold(self, entries: Sequence[Entry]) -> None:
         self._hash = check_chain(self.name, entries, self._read, self._hash)
-        for entry in entries:
-            try:
-                self.state = apply(entry.event, self.state)
-            except (LookupError, ValueError, TypeError) as reason:  # such an event cannot follow those before it
-                raise BrokenChain(self.name, entry.number) from reason
+        try:
+            self.state = apply_many(self.state, [entry.event for entry in entries])
+        except (LookupError, ValueError, TypeError):
+            self._fold_one_by_one(entries)
         self._read += len(entries)
         if self._table is not None:
             self._table.fold(entries)
+
+    def _fold_one_by_one(self, entries: Sequence[Entry]) -> None:
+        """Fold events one of which cannot follow those before it, to say which."""
+        for entry in entries:
+            try:
+                self.state = apply(entry.event, self.state)
+            except (LookupError, ValueError, TypeError) as reason:
+                raise BrokenChain(self.name, entry.number) from reason
 
     def _resume(self) -> None:
         snapshot = self.storage.snapshot(self.name)

@@ -1,6 +1,6 @@
 """What can be read from a study: the verdict, the votes, the questions that are pending. Nothing here changes it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from shortlist.core import loop
@@ -12,13 +12,22 @@ from shortlist.core.stopping.posterior import chances
 from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally, evolve
 from shortlist.errors import UnknownQuestion
-from shortlist.study.caveats import find_caveats, import_caveats, other_studies
-from shortlist.study.claims import CasesClaim, JudgesClaim, Pools, claim_sentences, price_sentence, with_claims
-from shortlist.study.events import Asked, Entry, Head, Setups
+from shortlist.study.caveats import correction_caveats, find_caveats, import_caveats, other_studies, table_caveats
+from shortlist.study.claims import (
+    CasesClaim,
+    JudgesClaim,
+    Pools,
+    claim_sentences,
+    panels_of,
+    price_sentence,
+    with_claims,
+)
+from shortlist.study.events import Asked, CountedVote, Entry, Event, Head, Setups
 from shortlist.study.questions import Question, advise
-from shortlist.study.rows import Row, Status, as_frame, counted, study_html
-from shortlist.study.state import BoundHistory, StudyState, empty_state, pending_votes
-from shortlist.study.storage import MemoryStorage, Storage
+from shortlist.study.rows import Correction, Row, Status, as_frame, counted, study_html
+from shortlist.study.settling import voiding
+from shortlist.study.state import BoundHistory, StudyState, apply_all, empty_state, pending_votes
+from shortlist.study.storage import MemoryStorage, Spent, Storage
 from shortlist.study.sync import Sync
 
 VoteTuple = tuple[str, str, float, str | None]  # first, second, outcome, judge
@@ -88,6 +97,11 @@ class StudyView:
         return self._sync.storage
 
     @property
+    def spent(self) -> Spent:
+        """What the answers of programs and language models cost, in all runs."""
+        return self.storage.spent(self.name)
+
+    @property
     def sampling(self) -> SamplingRule:
         """The sampling rule, which chooses the next pair."""
         return self._state.ahead.sampling
@@ -100,6 +114,11 @@ class StudyView:
     @property
     def paused(self) -> bool:
         return self._state.paused
+
+    @property
+    def archived(self) -> bool:
+        """Whether the study can only be read."""
+        return self._state.archived
 
     def refresh(self) -> Verdict[str]:
         """Read what other processes have added."""
@@ -124,21 +143,31 @@ class StudyView:
         """What a proof of this study is about, one sentence for each claim that it makes, and which error it states if
         delta was lowered."""
         state, price = self._state, price_sentence(self.problem)
-        found = claim_sentences(self.judges_claim, self.cases_claim, state.judges, state.pools)
+        found = claim_sentences(self.judges_claim, self.cases_claim, state.judges, state.pools, panels_of(state.setups))
         return (*found, price) if price else found
 
     def _in_words(self, verdict: Verdict[int], with_caveats: bool) -> Verdict[str]:
         """The verdict with names, the claim about cases, and what its votes say against the assumptions."""
         state = self._state
         found = named(verdict, self.items, state.settled.theta_hat)
-        caveats = verdict.caveats + (self._caveats() if with_caveats else ())
-        guarantee = with_claims(found.guarantee, self.judges_claim, state.judges, state.pools)
+        caveats = verdict.caveats + (self._caveats(found.top) if with_caveats else ())
+        about = state.judges, state.pools, panels_of(state.setups), bool(state.facts)
+        guarantee = with_claims(found.guarantee, self.judges_claim, *about)
         return evolve(found, guarantee=guarantee, caveats=caveats)
 
-    def _caveats(self) -> tuple[str, ...]:
-        table, once = self._sync.table, self._state.pools.is_once
+    def _caveats(self, top: Collection[str]) -> tuple[str, ...]:
+        table, state, once = self._sync.table, self._state, self._state.pools.is_once
         votes, public = counted(table.rows), self.judges_claim == "public"
-        return find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
+        found = find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
+        found += correction_caveats(table.corrections)
+        return found + (
+            table_caveats(state.table, state.facts, self.items, self.problem.k, top) if state.table.pairs else ()
+        )
+
+    @property
+    def corrections(self) -> list[Correction]:
+        """What the owner corrected of what judges are shown."""
+        return list(self._sync.table.corrections)
 
     def examine(self) -> Verdict[str]:
         """The full verdict: the current error bound, which items are proved in or out, and caveats, also about other
@@ -147,10 +176,38 @@ class StudyView:
             found = self._in_words(loop.examine(self._state.settled, pending_votes(self._state)), True)
         return evolve(found, caveats=found.caveats + other_studies(self.storage.studies_of(self.items)))
 
+    def if_voided(self, judges: Sequence[str]) -> Verdict[str]:
+        """What `examine` would say if these judges were voided, without the caveats. Changes nothing."""
+        self.refresh()
+        state = self._state
+        for judge in judges:
+            if judge not in state.voided:
+                state = apply_all(state, self._voiding(state, judge))
+        with one_thread():
+            found = loop.examine(state.settled, pending_votes(state))
+        return named(found, self.items, state.settled.theta_hat)
+
+    def _voiding(self, state: StudyState, judge: str) -> list[Event]:
+        rows = [row for row in self._sync.table.of_judge(judge) if row.status in ("counted", "answered")]
+        return voiding(state, tuple(map(self._counted_vote, rows)), judge)
+
+    def _counted_vote(self, row: Row) -> CountedVote:
+        assert row.outcome is not None
+        assert row.bet is not None
+        first, second = self._number[row.first], self._number[row.second]
+        return CountedVote(row.question, first, second, row.outcome, row.bet, row.weight, row.judge)
+
     @property
     def bound_history(self) -> BoundHistory:
         """The error bound over time: points with votes, error_bound and votes_left, oldest first."""
         return self._state.bound_history
+
+    @property
+    def filled(self) -> dict[str, float]:
+        """How much of the proof about each item is there, from 0 to 1. All are 1 when the answer is proved."""
+        with one_thread():
+            shares = loop.filled(self._state.settled, pending_votes(self._state))
+        return dict(zip(self.items, map(float, shares), strict=True))
 
     @property
     def advice(self) -> str | None:
@@ -225,6 +282,11 @@ class StudyView:
         """Questions without an answer, oldest first."""
         return [self._question(asked) for asked in self._state.pending]
 
+    def cells_of(self, number: int) -> int:
+        """Of how many cells of a table the answer to a pending question is the mean, see `ask`; 0 if of none."""
+        found = self._state.unsettled.get(number)
+        return 0 if found is None else found.asked.cells
+
     def is_pending(self, number: int) -> bool:
         """Whether it was asked and is neither answered nor skipped."""
         return self._state.is_pending(number)
@@ -242,6 +304,25 @@ class StudyView:
     def pending_of(self, judge: str | None) -> list[Question]:
         """The judge's pending questions, oldest first."""
         return [self._question(asked) for asked in self._state.pending if asked.judge == judge]
+
+    def answered_of(self, judge: str | None) -> list[Question]:
+        """The judge's answers that are not settled, oldest first. An undo of these is free."""
+        found = [one for one in self._state.unsettled.values() if one.is_answered and one.asked.judge == judge]
+        return [self._question(one.asked) for one in sorted(found, key=lambda one: one.settles or 0.0)]
+
+    @property
+    def open_ballots(self) -> list[str]:
+        """The judges whose ballots are open."""
+        return list(self._state.ballots.open)
+
+    @property
+    def closed_ballots(self) -> int:
+        """How many ballots are closed."""
+        return len(self._state.ballots.closed)
+
+    def had_ballot(self, judge: str) -> bool:
+        """Whether this judge has, or had, a ballot."""
+        return self._state.ballots.had(judge)
 
     @property
     def head(self) -> Head:

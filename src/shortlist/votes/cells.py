@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,8 @@ NESTED = (dict, list, tuple, set, np.ndarray)
 EXACT = 2**53  # whole floats below it are exact
 BOTH_BAD = ("tie (bothbad)", "tie (both bad)", "both_bad", "bothbad", "both bad")
 TIES = dict.fromkeys(("tie", "draw", "equal", *BOTH_BAD), 0.5)
+# a verdict as language models write it
+VERDICT_MARK = re.compile(r"\[\[\s*(?:[ABC]|[AB]\s*[<>=]{1,2}\s*[AB])\s*\]\]|\[RESULT\]\s*[AB]\b", re.IGNORECASE)
 GRADES = {
     "a>>b": 1.0, "a>b": 0.75, "a=b": 0.5, "b>a": 0.25, "b>>a": 0.0,
     "b<<a": 1.0, "b<a": 0.75, "b=a": 0.5, "a<b": 0.25, "a<<b": 0.0,

@@ -52,7 +52,7 @@ EXTRAS = {
     "weight": ("weight",),
     "judge": ("judge", "judge_id", "worker", "worker_id", "annotator", "annotator_id", "user", "user_id"),
     "case": ("case", "case_id", "question_id", "question", "prompt_id", "prompt", "uid", "instruction"),
-    "id": (),
+    "id": ("vote_id",),
 }
 
 

@@ -28,11 +28,10 @@ from shortlist.votes.formats import Parts, find_parts, is_whole, one_vote_per_ro
 from shortlist.votes.table import (
     MAX_VOTES,
     MAX_WEIGHT,
-    Labels,
     UnitReport,
+    Units,
     VoteTable,
     as_labels,
-    joined_labels,
     make_table,
     report_units,
 )
@@ -206,10 +205,13 @@ def _votes(
     return replace(table, unit_name=units[0], unit=as_labels(kept(unit)), id=as_labels(kept(id_))), words
 
 
-def _units(source: Source, places: Sequence[int], bad: Reasons) -> Labels | None:
-    """The unit of each row. Without a column, votes that one row of the file holds are a unit."""
+def _units(source: Source, places: Sequence[int], bad: Reasons) -> Units | None:
+    """The unit of each row; rows without a label may share it, so they count as sharing it. Without a column, votes
+    that one row of the file holds are a unit."""
     if places:
-        return joined_labels([each(source.column(place), label, bad) for place in places])
+        labels = zip(*(each(source.column(place), label, bad) for place in places), strict=True)
+        named = (tuple("" if part is None else part for part in row) for row in labels)
+        return tuple(row if len(row) > 1 else row[0] for row in named)
     is_shared = len(set(source.lines)) < len(source.lines)
     return tuple(str(line) for line in source.lines) if is_shared else None
 

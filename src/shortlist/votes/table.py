@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.core.pairs import Floats, Ints, components
+from shortlist.core.pairs import Floats, Ints
 from shortlist.core.units import find_units
 from shortlist.errors import BadVotes
 from shortlist.votes.files import BadRow, load
 
 Labels = tuple[str | None, ...]
+Units = tuple[str | tuple[str, ...] | None, ...]  # a tuple: rows that share one of its labels are one unit
 MAX_WEIGHT, MAX_VOTES = 1e12, 1e15  # above these, floats no longer count single votes
 
 
@@ -35,7 +36,7 @@ class VoteTable:
     case: Labels | None
     line: Ints
     left_out: tuple[BadRow, ...] = ()
-    unit: Labels | None = None
+    unit: Units | None = None
     unit_name: str = "row"
     id: Labels | None = None
 
@@ -47,9 +48,10 @@ class VoteTable:
 
     def columns(self) -> dict[str, list[Any]]:
         """The plain columns that are written to files and frames, with item names. There is a column for units if they
-        have one of their own."""
+        have one of their own, and one for ids if there are any."""
         nothing = [None] * len(self)
         units = {"unit": list(self.unit)} if self.unit is not None and self.unit_name == "unit" else {}
+        ids = {} if self.id is None else {"vote_id": list(self.id)}
         return {
             "first": [self.items[number] for number in self.first.tolist()],
             "second": [self.items[number] for number in self.second.tolist()],
@@ -58,6 +60,7 @@ class VoteTable:
             "judge": nothing if self.judge is None else list(self.judge),
             "case": nothing if self.case is None else list(self.case),
             **units,
+            **ids,
         }
 
     def to_pandas(self) -> Any:
@@ -149,20 +152,3 @@ def report_units(table: VoteTable) -> UnitReport:
     _, units = find_units(len(table.items), table.first, table.second, table.unit)
     unused = 0 if units.regular else int(np.count_nonzero(units.share == 0))
     return UnitReport(table.unit_name, units.size, len(table), units.regular, unused)
-
-
-def joined_labels(columns: Sequence[Sequence[str | None]]) -> Labels:
-    """One label per row: rows that share a label in any of the columns, directly or through other rows, are one unit.
-
-    In each column, rows without a label may share it, so they count as sharing it.
-    """
-    if len(columns) == 1:
-        return tuple("" if label is None else label for label in columns[0])
-    numbers: dict[tuple[int, str | None], int] = {}
-    nodes = [
-        np.array([numbers.setdefault((place, label), len(numbers)) for label in column], dtype=np.int64)
-        for place, column in enumerate(columns)
-    ]
-    links = np.concatenate([nodes[0]] * (len(nodes) - 1)), np.concatenate(nodes[1:])
-    _, groups = components(len(numbers), *links)
-    return tuple(str(group) for group in groups[nodes[0]].tolist())

@@ -3,17 +3,21 @@ or more workers, and the owner's first link."""
 
 import gc
 import os
+import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -22,8 +26,8 @@ from shortlist import __version__, errors
 from shortlist.errors import BadProblem
 from shortlist.study.sql import Database
 from shortlist.web.auth import Kind, create_token, has_owner
-from shortlist.web.middleware import RequestMiddleware, log, log_config
-from shortlist.web.routes import judges, pages, questions, studies
+from shortlist.web.middleware import PROBLEM, RequestMiddleware, log, log_config, problem
+from shortlist.web.routes import items, judges, pages, questions, results, studies
 from shortlist.web.service import METRICS_FOLDER, Service, Settings
 
 STATUS: dict[type[errors.ShortlistError], int] = {
@@ -32,6 +36,7 @@ STATUS: dict[type[errors.ShortlistError], int] = {
     errors.NotYours: 403,
     errors.VoidJudge: 403,
     errors.AlreadyAnswered: 409,
+    errors.StudyArchived: 409,
     errors.StudyExists: 409,
     errors.BadJudge: 409,
     errors.BadStorage: 503,
@@ -39,11 +44,37 @@ STATUS: dict[type[errors.ShortlistError], int] = {
     errors.BadInput: 422,
 }
 ROUTERS = (
-    judges.sessions, studies.router, judges.router, questions.router, studies.pictures, pages.router,
+    judges.sessions, studies.router, items.router, results.router, judges.router, questions.router, items.uploads,
+    pages.router,
 )  # fmt: skip
 SWITCH = 0.0005  # seconds; Python's default is 5 ms
 GRACE = 10  # seconds for running requests when the service is stopped
 UNRESPONSIVE = 120  # seconds until a silent worker is replaced; on a busy machine a start takes longer than uvicorn's 5
+WORDS = {  # of the validator, by the type of the error; {0} is the field
+    "missing": "{0} is missing",
+    "extra_forbidden": "{0} is not a setting that is known here",
+    "too_short": "{0}: give at least {min_length}",
+    "too_long": "{0}: give at most {max_length}",
+    "string_too_short": "{0} is empty; write something",
+    "string_too_long": "{0} is too long; use at most {max_length} characters",
+    "string_pattern_mismatch": "{0} has characters that are not allowed there; use letters, digits, spaces, . - _",
+    "greater_than": "{0} must be greater than {gt}",
+    "greater_than_equal": "{0} must be {ge} or more",
+    "less_than": "{0} must be less than {lt}",
+    "less_than_equal": "{0} must be {le} or less",
+    "int_parsing": "{0} must be a whole number",
+    "int_type": "{0} must be a whole number",
+    "int_from_float": "{0} must be a whole number",
+    "float_parsing": "{0} must be a number",
+    "float_type": "{0} must be a number",
+    "finite_number": "{0} must be a number",
+    "bool_type": "{0} must be true or false",
+    "bool_parsing": "{0} must be true or false",
+    "string_type": "{0} must be a text",
+    "list_type": "{0} must be a list",
+    "literal_error": "{0} must be {expected}",
+    "json_invalid": "the request is not valid JSON",
+}
 ABOUT = "Find the best k of n items with as few noisy pairwise comparisons as possible. All pages use only this API."
 
 
@@ -54,6 +85,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         _shorten_waits()
+        _notice_stop(service)
         log.info("worker started")
         yield
         service.database.close()
@@ -70,7 +102,46 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(errors.ShortlistError, _library_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
+    _document_problems(app)
     return app
+
+
+def _document_problems(app: FastAPI) -> None:
+    """Say in the contract which type error answers have; FastAPI gives all answers that of the good one."""
+    made = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        contract = made()
+        answers = [
+            answer
+            for methods in contract["paths"].values()
+            for entry in methods.values()
+            for code, answer in entry["responses"].items()
+            if code[0] in "45"
+        ]
+        for answer in answers:
+            kinds = list(answer.get("content", {}).values())
+            answer["content"] = {PROBLEM: kinds[0]} if kinds else {}
+        return contract
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _notice_stop(service: Service) -> None:
+    """Let streams end when the service is told to stop; uvicorn would wait for them."""
+
+    def noticed(handler: Any) -> Any:
+        def stop(number: int, frame: Any) -> None:
+            service.stopping = True
+            handler(number, frame)
+
+        return stop
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                signal.signal(number, noticed(handler))
 
 
 def _shorten_waits() -> None:
@@ -86,20 +157,37 @@ def _library_error(_: Request, error: Exception) -> Response:
     detail = "the storage does not answer; try again" if status == 503 else str(error)
     if status == 503:
         log.error(str(error))
-    return JSONResponse({"detail": detail}, status)
+    return problem(status, detail)
 
 
 def _invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "path", "query"))
-    return JSONResponse({"detail": f"{where}: {first['msg']}" if where else str(first["msg"])}, 422)
+    return problem(422, plain_words(error.errors()[0]))
+
+
+def plain_words(found: Mapping[str, Any]) -> str:
+    """What the validator found, as a person would say it."""
+    where, facts = _field(found["loc"]), found.get("ctx", {})
+    kind = f"string_{found['type']}" if isinstance(found.get("input"), str) else str(found["type"])
+    words = WORDS.get(kind) or WORDS.get(str(found["type"]))
+    if words is None:
+        return f"{where}: {str(found['msg']).removeprefix('Value error, ')}"
+    return words.format(where, **facts)
+
+
+def _field(place: Sequence[str | int]) -> str:
+    """The field that a message is about: `name of item 3` for items.2.name."""
+    parts = [part for part in place if part not in ("body", "path", "query", "header")]
+    if len(parts) > 1 and isinstance(parts[1], int):
+        one = f"{str(parts[0]).removesuffix('s')} {parts[1] + 1}"
+        return one if len(parts) == 2 else f"{parts[2]} of {one}"
+    return str(parts[0]) if parts else "the request"
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = {"allow": _allowed_methods(request)} if error.status_code == 405 else error.headers
-    return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
+    return problem(error.status_code, str(error.detail), headers)
 
 
 def _allowed_methods(request: Request) -> str:
@@ -136,6 +224,37 @@ def check_address(host: str, port: int) -> None:
             probe.bind((host, port))
         except (OSError, OverflowError) as reason:
             raise BadProblem(f"cannot listen on {host}:{port}: {getattr(reason, 'strerror', None) or reason}") from None
+
+
+def check_public_address(address: str) -> str:
+    """The URL under which people reach the service, without a slash at its end. Raises BadProblem."""
+    try:
+        parts = urlsplit(address)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+        is_good = is_good and not parts.query and not parts.fragment and parts.path in ("", "/") and parts.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise BadProblem(f"{address!r} is not an address such as https://judging.example.org; give one without a path")
+    return address.rstrip("/")
+
+
+def own_addresses() -> list[str]:
+    """The addresses of this machine in its networks, without those that work only here."""
+    found = []
+    for family, probe in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as one:
+            one.connect((probe, 9))  # sends nothing; it only chooses the way there
+            found.append(str(one.getsockname()[0]))
+    with suppress(OSError):
+        found += [str(one[4][0]) for one in socket.getaddrinfo(socket.gethostname(), None)]
+    real = [address for address in found if not address.startswith(("127.", "::1", "fe80:", "0.", "::"))]
+    return list(dict.fromkeys(real))
+
+
+def in_url(host: str) -> str:
+    """A host as it is written in a URL."""
+    return f"[{host}]" if ":" in host else host
 
 
 def run(settings: Settings, host: str, port: int, workers: int, level: str) -> None:

@@ -18,10 +18,8 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, HTTPException, Path, Request, Response
 from fastapi.security import APIKeyCookie, HTTPBearer
-from sqlalchemy import bindparam, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import bindparam, insert, select, update
 
-from shortlist.errors import BadJudge, BadStorage
 from shortlist.study.schema import judges, studies, tokens
 from shortlist.study.sql import Database
 from shortlist.web.service import Service, client_address
@@ -30,25 +28,35 @@ DAY = 86_400.0
 NO_HASH = "0" * 64
 OWNER_COOKIE = "shortlist-owner"
 JUDGE_COOKIE = "shortlist-judge-"
+VIEWER_COOKIE = "shortlist-viewer-"
 FORM_HEADER = "x-form-token"
 SAFE_METHODS = ("GET", "HEAD")
 SIGN_IN = "open the link you were given, or send a valid token"
-OTHER_SITE = "this request comes from another site"
+OTHER_SITE = (
+    "this request comes from {}, and the service is at {}. If that is how people reach it, start it with --address, or "
+    "let the proxy pass on the Host header"
+)
 NAME = r"^\w[\w .\-]{0,99}$"
 
 
 class Kind(StrEnum):
-    """Kinds of tokens. An owner link works once. Judges who come by an open link enter their name."""
+    """Kinds of tokens. An owner link works once. Judges who come by an open link enter their name. A viewer sees one
+    study's dashboard and changes nothing."""
 
     owner_link = "owner link"
     owner_session = "owner session"
     owner_key = "owner key"
+    viewer_link = "viewer link"
+    viewer_session = "viewer session"
     open_link = "open link"
     judge_link = "judge link"
     judge_session = "judge session"
 
 
-LIFETIME = {Kind.owner_link: 7 * DAY, Kind.owner_session: 30 * DAY, Kind.judge_session: 90 * DAY}
+LIFETIME = {
+    Kind.owner_link: 7 * DAY, Kind.owner_session: 30 * DAY, Kind.viewer_session: 30 * DAY,
+    Kind.judge_session: 90 * DAY,
+}  # fmt: skip
 
 
 class Token(NamedTuple):
@@ -57,15 +65,29 @@ class Token(NamedTuple):
     id: str
     kind: Kind
     study: str | None
-    judge: str | None
+    judge: str | None  # the pseudonym that votes are stored under
     judge_id: int | None
     study_id: int | None
+    name: str | None = None  # of the judge
+    state: str = "active"  # of the judge: active, waiting or refused
+    is_open: bool = False  # the judge came by the open link
+    email: str | None = None
+    joined: float = 0.0  # when the judge came, in seconds since 1970
 
 
 # --- tokens in the database ---
 
 _BY_ID = (  # read at every request
-    select(tokens, studies.c.name.label("study_name"), judges.c.name.label("judge_name"))
+    select(
+        tokens,
+        studies.c.name.label("study_name"),
+        judges.c.name.label("judge_name"),
+        judges.c.key,
+        judges.c.state,
+        judges.c.is_open,
+        judges.c.email,
+        judges.c.created.label("joined"),
+    )
     .select_from(
         tokens.outerjoin(studies, tokens.c.study == studies.c.id).outerjoin(judges, tokens.c.judge == judges.c.id)
     )
@@ -98,7 +120,8 @@ def find_token(database: Database, text: str, *kinds: Kind) -> Token | None:
         return None
     if row.expires is not None and row.expires < time.time():
         return None
-    return Token(row.id, Kind(row.kind), row.study_name, row.judge_name, row.judge, row.study)
+    who = row.judge_name, row.state or "active", bool(row.is_open), row.email, row.joined or 0.0
+    return Token(row.id, Kind(row.kind), row.study_name, row.key, row.judge, row.study, *who)
 
 
 def use_once(database: Database, token: Token) -> bool:
@@ -129,9 +152,9 @@ def has_owner(database: Database) -> bool:
         return connection.execute(select(tokens.c.id).where(signed_in).limit(1)).first() is not None
 
 
-def has_open_link(database: Database, study_id: int) -> bool:
-    """Has the study an open link that is not revoked?"""
-    here = (tokens.c.study == study_id) & (tokens.c.kind == Kind.open_link.value) & ~tokens.c.revoked
+def has_link(database: Database, study_id: int, kind: Kind) -> bool:
+    """Has the study a link of this kind that is not revoked?"""
+    here = (tokens.c.study == study_id) & (tokens.c.kind == kind.value) & ~tokens.c.revoked
     with database.reading() as connection:
         return connection.execute(select(tokens.c.id).where(here).limit(1)).first() is not None
 
@@ -182,7 +205,32 @@ def require_question_judge(
     return _require_judge(request, service, split_id(id)[0])
 
 
+def require_viewer(
+    request: Request, service: ServiceDep, name: StudyName, key: object = Depends(bearer),
+    cookie: object = Depends(owner_cookie),
+) -> Token:  # fmt: skip
+    """The token of the owner, or of a viewer of the study in the path, or 401. Only for what changes nothing."""
+    assert request.method in SAFE_METHODS
+    seen = viewer(request, service, name)
+    if seen is None:
+        return require_owner(request, service)
+    if not service.tokens.allow(seen.id):
+        raise too_many()
+    return seen
+
+
+def viewer(request: Request, service: Service, study: str) -> Token | None:
+    """The session of a viewer of this study, if the request has one and not the owner's."""
+    if "authorization" in request.headers:
+        return None
+    token = session(request, service, viewer_cookie(study), Kind.viewer_session)
+    if token is None or token.study != study:
+        return None
+    return None if session(request, service, OWNER_COOKIE, Kind.owner_session) else token
+
+
 Owner = Annotated[Token, Depends(require_owner)]
+Viewer = Annotated[Token, Depends(require_viewer)]
 StudyJudge = Annotated[Token, Depends(require_study_judge)]
 QuestionJudge = Annotated[Token, Depends(require_question_judge)]
 
@@ -208,7 +256,16 @@ def give_cookie(request: Request, response: Response, cookie: str, kind: Kind, t
 
 def judge_cookie(study: str) -> str:
     """The name of the cookie for this study: a browser may hold links of several studies."""
-    return f"{JUDGE_COOKIE}{hashlib.sha256(study.encode()).hexdigest()[:12]}"
+    return f"{JUDGE_COOKIE}{_short(study)}"
+
+
+def viewer_cookie(study: str) -> str:
+    """The name of the cookie of a viewer of this study."""
+    return f"{VIEWER_COOKIE}{_short(study)}"
+
+
+def _short(study: str) -> str:
+    return hashlib.sha256(study.encode()).hexdigest()[:12]
 
 
 def form_token(session: str) -> str:
@@ -216,13 +273,19 @@ def form_token(session: str) -> str:
     return hmac.new(session.encode(), b"form", hashlib.sha256).hexdigest()
 
 
-def check_site(request: Request) -> None:
+def check_site(request: Request, service: Service) -> None:
     """Raise 403 for a request that another site made the browser send."""
-    origin = request.headers.get("origin")
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise HTTPException(403, OTHER_SITE)
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise HTTPException(403, OTHER_SITE)
+    origin, host = request.headers.get("origin"), request.headers.get("host")
+    known = {host, urlsplit(service.settings.address or "").netloc or host}
+    is_other = origin is not None and urlsplit(origin).netloc not in known
+    if is_other or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise HTTPException(403, OTHER_SITE.format(origin or "another site", host))
+
+
+def link_address(request: Request, service: Service, token: str) -> str:
+    """A link with this token. Browsers do not send what is behind the #, so the secret gets into no log."""
+    base = (service.settings.address or str(request.base_url)).rstrip("/")
+    return f"{base}/join#{token}"
 
 
 def wrong_token(request: Request, service: Service, detail: str = SIGN_IN) -> HTTPException:
@@ -230,6 +293,10 @@ def wrong_token(request: Request, service: Service, detail: str = SIGN_IN) -> HT
     if not service.failures.allow(client_address(request.scope)):
         return HTTPException(429, "too many wrong tokens; wait a moment", {"retry-after": "5"})
     return HTTPException(401, detail, {"www-authenticate": "Bearer"})
+
+
+def too_many() -> HTTPException:
+    return HTTPException(429, "too many requests; wait a moment", {"retry-after": "1"})
 
 
 def _require_judge(request: Request, service: Service, study: str) -> Token:
@@ -248,9 +315,9 @@ def _authenticate(request: Request, service: Service, cookie: str, bearer_kind: 
     if token is None:
         raise wrong_token(request, service)
     if not service.tokens.allow(token.id):
-        raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "1"})
+        raise too_many()
     if header is None and request.method not in SAFE_METHODS:
-        check_site(request)
+        check_site(request, service)
         _check_form_token(request, text)
     return token
 
@@ -259,47 +326,3 @@ def _check_form_token(request: Request, session: str) -> None:
     sent = request.headers.get(FORM_HEADER, "").encode("utf-8", "replace")
     if not hmac.compare_digest(sent, form_token(session).encode()):
         raise HTTPException(403, "this page is out of date; reload it")
-
-
-class Judge(NamedTuple):
-    name: str
-    active: bool  # has a link or a session that is valid
-
-
-def add_judge(database: Database, study_id: int, name: str) -> int:
-    """Add a judge and return their id. Raises BadJudge if the name is taken."""
-    row = {"study": study_id, "name": name, "created": time.time()}
-    try:
-        with database.changing() as connection:
-            return int(connection.execute(insert(judges).values(**row).returning(judges.c.id)).scalar_one())
-    except BadStorage as reason:
-        if not isinstance(reason.__cause__, IntegrityError):
-            raise
-        raise BadJudge(name_taken(name)) from None
-
-
-def name_taken(name: str) -> str:
-    return f"there is already a judge called {name!r}; choose another name"
-
-
-def find_judge(database: Database, study_id: int, name: str) -> int | None:
-    """The id of the judge with this name."""
-    with database.reading() as connection:
-        here = (judges.c.study == study_id) & (judges.c.name == name)
-        found: int | None = connection.scalar(select(judges.c.id).where(here))
-    return found
-
-
-def list_judges(database: Database, study_id: int) -> list[Judge]:
-    """All judges of the study, in the order they were added."""
-    valid = ~tokens.c.revoked & (tokens.c.expires.is_(None) | (tokens.c.expires > time.time()))
-    n_tokens = func.count(tokens.c.id).label("n_tokens")
-    query = (
-        select(judges.c.name, n_tokens)
-        .select_from(judges.outerjoin(tokens, (tokens.c.judge == judges.c.id) & valid))
-        .where(judges.c.study == study_id)
-        .group_by(judges.c.id, judges.c.name)
-        .order_by(judges.c.id)
-    )
-    with database.reading() as connection:
-        return [Judge(row.name, row.n_tokens > 0) for row in connection.execute(query)]

@@ -7,24 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.analysis.judges import JudgeAgreement, judge_agreements
+from shortlist.analysis.judges import judge_agreements
 from shortlist.analysis.ranking import rank_items
 from shortlist.analysis.votes import study_votes
 from shortlist.core.stopping.verdict import Verdict
+from shortlist.study.caveats import evidence_by_judge
 from shortlist.study.rows import STATUSES, Row
+from shortlist.study.rows import counted as counted_rows
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
-from shortlist.web.auth import has_open_link, list_judges
-from shortlist.web.display import is_closed
+from shortlist.web.auth import Kind, has_link
+from shortlist.web.display import Content, is_closed, load_display
+from shortlist.web.judges import list_judges, names_by_key, with_names
 from shortlist.web.service import Agreements, OpenStudy
 
 MOST_PAIRS = 2000
 MOST_RECENT = 50
 MOST_POINTS = 400  # of the error bound
+SPANS, MOST_BUSY = 30, 12  # of time, and judges with a line of their own
 
 
 def state_of(database: Database, opened: OpenStudy) -> str:
-    """open, paused, closed or done."""
+    """archived, done, closed, paused or open."""
+    if opened.study.archived:
+        return "archived"
     if opened.study.verdict.done:
         return "done"
     if is_closed(database, opened.id):
@@ -38,22 +44,28 @@ def dashboard(database: Database, opened: OpenStudy) -> dict[str, Any]:
     study.close_due()
     verdict, rows, history = study.examine(), study.rows, study.bound_history
     low, high = votes_left_range(verdict, study.problem.delta)
+    filled, names, said = study.filled, names_by_key(database, opened.id), verdict.to_dict()
     return {
         "name": study.name,
         "state": state_of(database, opened),
-        "verdict": verdict.to_dict(),
+        "verdict": {**said, "caveats": [with_names(caveat, names) for caveat in said["caveats"]]},
+        "plain": plain_sentence(opened, verdict),
+        "filled": sum(filled.values()) / len(filled),
+        "next_votes": _next_votes(opened, verdict, filled),
+        "published": load_display(database, opened.id).published,
         "claims": study.claims,
         "head": study.head._asdict(),
         "votes_left_low": low,
         "votes_left_high": high,
         "counts": study.counts,
         "advice": study.advice,
-        "items": _items(study, verdict),
+        "items": _items(opened, verdict, filled),
         "judges": _judges(database, opened, rows),
-        "open_link": has_open_link(database, opened.id),
+        "open_link": has_link(database, opened.id, Kind.open_link),
         "bound_history": [_point(*point) for point in history[:: 1 + len(history) // MOST_POINTS]],
         "pairs": _pairs(rows),
-        "recent": _recent(study, rows),
+        "activity": _activity(rows, names),
+        "recent": _recent(study, rows, names),
         "settings": _settings(opened),
     }
 
@@ -73,10 +85,51 @@ def votes_left_range(verdict: Verdict[str], delta: float) -> tuple[float | None,
     return left / spread**2, left * spread
 
 
-def _items(study: Study, verdict: Verdict[str]) -> list[dict[str, Any]]:
+def plain_sentence(opened: OpenStudy, verdict: Verdict[str]) -> str:
+    """The verdict for people who know nothing of statistics. A proof is stated with its assumption."""
+    study, k = opened.study, opened.study.problem.k
+    size = f"the best {k} of {len(study.items)}" if k > 1 else f"the best of {len(study.items)}"
+    names = joined([opened.display.title(item) for item in verdict.top])
+    are, votes = "are" if k > 1 else "is", f"{verdict.votes:,} vote{'' if verdict.votes == 1 else 's'}"
+    if verdict.reason == "certified":
+        beats = f"If there is a top {k} that no other item beats on average, this"
+        if study.problem.tolerance:
+            most = f"{50 + 100 * study.problem.tolerance:g} %"
+            beats = f"No other item beats one of these in more than {most} of all votes: this, for items in one order,"
+        return f"Proved: {names} {are} {size}. {beats} is wrong with probability at most {100 * verdict.error:.3g} %."
+    if verdict.reason == "no top":
+        return f"There is no {size.removeprefix('the ')}: what is known about the items speaks against every choice."
+    if verdict.done:
+        return f"The vote limit is reached after {votes}, without a proof. The best guess: {names} {are} {size}."
+    if not verdict.votes:
+        return f"No votes yet. This study looks for {size}."
+    return f"Not proved yet. After {votes} the best guess is: {names} {are} {size}."
+
+
+def joined(names: Sequence[str]) -> str:
+    """a, b and c."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def _next_votes(opened: OpenStudy, verdict: Verdict[str], filled: dict[str, float]) -> str:
+    """The item on each side of the cutoff about which the proof has least."""
+    if verdict.done or not verdict.votes:
+        return ""
+    sides = [item for item in filled if item in verdict.top], [item for item in filled if item not in verdict.top]
+    inside, outside = (min(side, key=lambda item: filled[item]) for side in sides)
+    title = opened.display.title
+    return (
+        f"The next votes are mostly about whether {title(inside)} belongs in ({100 * filled[inside]:.0f} % of the "
+        f"evidence is there) and {title(outside)} does not ({100 * filled[outside]:.0f} %)."
+    )
+
+
+def _items(opened: OpenStudy, verdict: Verdict[str], filled: dict[str, float]) -> list[dict[str, Any]]:
     """In the order of the report: the answer first, and each side best first."""
+    study = opened.study
     return [
         {
+            "title": opened.display.title(place.item), "filled": filled[place.item],
             "name": place.item, "utility": place.utility, "low": place.low, "high": place.high,
             "chance": place.chance, "proved": place.proved, "top": place.in_top,
             "votes": round(place.votes),
@@ -87,13 +140,13 @@ def _items(study: Study, verdict: Verdict[str]) -> list[dict[str, Any]]:
 
 def _judges(database: Database, opened: OpenStudy, rows: Sequence[Row]) -> list[dict[str, Any]]:
     """First the judges with a link, then all others who were asked or whose votes were imported."""
-    active = {judge.name: judge.active for judge in list_judges(database, opened.id)}
-    others = sorted({row.judge for row in rows if row.judge is not None} - set(active))
-    found = _agreements(opened).judges
-    return [_judge(opened.study, name, active.get(name, False), found.get(name)) for name in [*active, *others]]
+    people = {judge.key: judge for judge in list_judges(database, opened.id)}
+    others = sorted({row.judge for row in rows if row.judge is not None} - set(people))
+    known = [(key, judge.name, judge.active) for key, judge in people.items()]
+    return [_judge(opened, *who) for who in known + [(name, name, False) for name in others]]
 
 
-def _agreements(opened: OpenStudy) -> Agreements:
+def agreements_of(opened: OpenStudy) -> Agreements:
     """Each judge costs a fit, so this is computed again only after 2 % more votes, or when votes were withdrawn."""
     study, last = opened.study, opened.agreements
     counted, withdrawn = study.counts["counted"], study.counts["undone"] + study.counts["voided"]
@@ -101,25 +154,69 @@ def _agreements(opened: OpenStudy) -> Agreements:
         votes, _ = study_votes(study)
         utilities = np.array([study.utilities[item] for item in study.items])
         found = judge_agreements(study.problem, votes, utilities)
-        last = Agreements(counted, withdrawn, {one.judge: one for one in found})
+        gains = evidence_by_judge(counted_rows(study.rows), study.problem.family)
+        total = sum(gains.values())
+        shares = {judge: gain / total for judge, gain in gains.items()} if total else {}
+        last = Agreements(counted, withdrawn, {one.judge: one for one in found}, shares)
         opened.agreements = last
     return last
 
 
-def _judge(study: Study, name: str, active: bool, found: JudgeAgreement | None) -> dict[str, Any]:
-    count = Counter(row.status for row in study.rows_of(name))
+def _judge(opened: OpenStudy, key: str, name: str, active: bool) -> dict[str, Any]:
+    study, agreements = opened.study, agreements_of(opened)
+    found, count = agreements.judges.get(key), Counter(row.status for row in study.rows_of(key))
     first = None if found is None or not found.position_bias.first.votes else found.position_bias.first
     return {
-        "name": name, "active": active, "is_voided": name in study.voided,
+        "name": name, "active": active, "is_voided": key in study.voided,
         "counts": {status: count[status] for status in STATUSES},
+        "share": agreements.shares.get(key),
         "agreement": found.agreement.share if found and found.agreement else None,
         "first_share": first and first.share, "first_low": first and first.low, "first_high": first and first.high,
     }  # fmt: skip
 
 
-def _point(votes: int, error_bound: float, votes_left: float | None) -> dict[str, Any]:
+def _point(votes: int, error_bound: float, votes_left: float | None, filled: float) -> dict[str, Any]:
     left = votes_left if votes_left is not None and math.isfinite(votes_left) else None
-    return {"votes": votes, "error_bound": error_bound, "votes_left": left}
+    return {"votes": votes, "error_bound": error_bound, "votes_left": left, "filled": filled}
+
+
+def _activity(rows: Sequence[Row], names: dict[str, str]) -> dict[str, Any]:
+    """Answers of the busiest judges over time."""
+    given = [
+        (row.closed_at, names.get(row.judge or "", row.judge or ""))
+        for row in rows
+        if row.outcome is not None and row.closed_at is not None
+    ]
+    if not given:
+        return {"start": 0.0, "span": 1.0, "judges": {}}
+    start, end = min(given)[0], max(given)[0]
+    span = max((end - start) / (SPANS - 1e-9), 1.0)
+    busiest = {judge for judge, _ in Counter(judge for _, judge in given).most_common(MOST_BUSY)}
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * SPANS)
+    for at, judge in given:
+        counts[judge if judge in busiest else "others"][min(int((at - start) / span), SPANS - 1)] += 1
+    return {"start": start, "span": span, "judges": dict(counts)}
+
+
+def results_of(database: Database, opened: OpenStudy) -> dict[str, Any]:
+    """The fields of `schemas.Results`: what everybody may see, without ratings of single judges or votes."""
+    study = opened.study
+    study.close_due()
+    verdict, display = study.examine(), opened.display
+    ranked = rank_items(study.problem, study.items, study.tally, verdict).items
+    return {
+        "name": study.name, "state": state_of(database, opened), "plain": plain_sentence(opened, verdict),
+        "guarantee": verdict.guarantee, "caveats": verdict.caveats, "claims": study.claims,
+        "is_proved": verdict.reason == "certified", "k": study.problem.k, "votes": verdict.votes,
+        "judges": len({row.judge for row in study.rows if row.status == "counted"}), "head": study.head._asdict(),
+        "items": [
+            {
+                "title": display.title(place.item), "top": place.in_top, "proved": place.proved,
+                "image": display.contents.get(place.item, Content()).image, "votes": round(place.votes),
+            }
+            for place in ranked
+        ],
+    }  # fmt: skip
 
 
 def _pairs(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -135,12 +232,13 @@ def _pairs(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{"first": one, "second": other, "votes": len(wins), "won": sum(wins)} for (one, other), wins in most]
 
 
-def _recent(study: Study, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _recent(study: Study, rows: Sequence[Row], names: dict[str, str]) -> list[dict[str, Any]]:
     """The last answers, newest first."""
     answered = [row for row in rows if row.question is not None and row.status in ("counted", "undone", "voided")]
     return [
         {
-            "id": f"{study.name}.{row.question}", "first": row.first, "second": row.second, "judge": row.judge,
+            "id": f"{study.name}.{row.question}", "first": row.first, "second": row.second,
+            "judge": names.get(row.judge or "", row.judge),
             "outcome": row.outcome, "at": row.closed_at, "status": row.status,
         }
         for row in sorted(answered, key=lambda row: -row.answered)[:MOST_RECENT]

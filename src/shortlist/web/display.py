@@ -5,8 +5,9 @@ Texts become HTML that cannot do harm: raw HTML is shown as text, and links lead
 
 import html
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -21,16 +22,21 @@ from shortlist.study.schema import displays
 from shortlist.study.sql import Database
 
 UPLOADS = "/uploads/"
+SITE = re.compile(r"([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]+)?", re.I)
 
 
 @dataclass(frozen=True)
 class Content:
-    """What an item shows. `answers` are texts by case id; on that case they are shown instead of `text`."""
+    """What an item shows. `answers` are texts by case id; on that case they are shown instead of `text`. `title` is a
+    name that was corrected after the first question."""
 
     text: str = ""
     format: str = "text"  # or markdown
     image: str | None = None
     answers: dict[str, str] = field(default_factory=dict)
+    audio: str | None = None
+    video: str | None = None
+    title: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,10 @@ class Card:
     title: str | None
     html: Annotated[str, Field(description="Safe to show: made by the service from the item's text.")]
     image: str | None
+    thumbnail: Annotated[str | None, Field(description="A small version of the picture; show `image` to zoom.")] = None
+    alt: Annotated[str | None, Field(description="What to say about the picture to who cannot see it.")] = None
+    audio: str | None = None
+    video: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,13 +59,22 @@ class Display:
     blind: bool = False
     cases: tuple[Case, ...] = ()
     contents: dict[str, Content] = field(default_factory=dict)
+    published: bool = False  # whether everybody may see the results
 
     def card(self, item: str, case: Case | None) -> Card:
         """The item's card. A blind study hides its name, unless there is nothing else to show."""
         content = self.contents.get(item, Content())
         text = content.text if case is None else content.answers.get(case.id, content.text)
         body = render_markdown(text) if content.format == "markdown" else html.escape(text)
-        return Card(None if self.blind and (text or content.image) else item, body, content.image)
+        has_more = text or content.image or content.audio or content.video
+        title = None if self.blind and has_more else self.title(item)
+        small = f"{content.image}?size=small" if content.image and content.image.startswith(UPLOADS) else content.image
+        alt = None if content.image is None else "Picture of this item" if title is None else f"Picture of {title}"
+        return Card(title, body, content.image, small, alt, content.audio, content.video)
+
+    def title(self, item: str) -> str:
+        """The name of an item as it is shown."""
+        return self.contents.get(item, Content()).title or item
 
     def texts(self, items: Iterable[str]) -> Contents:
         """What items are shown by, to be compared with what other judges of a study are shown."""
@@ -64,23 +83,45 @@ class Display:
     def _texts(self, item: str) -> Any:
         """A text, or texts by case. An item without a text is shown by its name, and a picture is part of what is
         shown."""
-        content = self.contents.get(item, Content())
-        picture = f"\n{content.image}" if content.image else ""
+        content, name = self.contents.get(item, Content()), self.title(item)
+        media = "".join(f"\n{address}" for address in (content.image, content.audio, content.video) if address)
         if not content.answers:
-            return (content.text or item) + picture
-        return {case.id: (content.answers.get(case.id, content.text) or item) + picture for case in self.cases}
+            return (content.text or name) + media
+        return {case.id: (content.answers.get(case.id, content.text) or name) + media for case in self.cases}
 
     @property
     def image_sites(self) -> list[str]:
         """Sites that the judges' page may load pictures from."""
-        parts = [urlsplit(content.image) for content in self.contents.values() if content.image]
-        return sorted({f"{part.scheme}://{part.netloc}" for part in parts if part.netloc})
+        return _sites(content.image for content in self.contents.values())
+
+    @property
+    def media_sites(self) -> list[str]:
+        """Sites that the judges' page may load sound and films from."""
+        return _sites(address for content in self.contents.values() for address in (content.audio, content.video))
+
+    def with_files(self, renamed: Mapping[str, str]) -> "Display":
+        """With other ids of uploaded files."""
+
+        def moved(address: str | None) -> str | None:
+            new = renamed.get((address or "").removeprefix(UPLOADS))
+            return address if new is None else f"{UPLOADS}{new}"
+
+        contents = {
+            item: replace(part, image=moved(part.image), audio=moved(part.audio), video=moved(part.video))
+            for item, part in self.contents.items()
+        }
+        return replace(self, contents=contents)
 
     @property
     def uploaded(self) -> list[str]:
-        """Ids of the uploaded pictures."""
-        images = (content.image or "" for content in self.contents.values())
-        return [image.removeprefix(UPLOADS) for image in images if image.startswith(UPLOADS)]
+        """Ids of the uploaded files."""
+        parts = (part for content in self.contents.values() for part in (content.image, content.audio, content.video))
+        return [part.removeprefix(UPLOADS) for part in parts if part and part.startswith(UPLOADS)]
+
+
+def _sites(addresses: Iterable[str | None]) -> list[str]:
+    parts = [urlsplit(address) for address in addresses if address]
+    return sorted({f"{part.scheme}://{part.netloc}" for part in parts if part.netloc})
 
 
 def make_display(
@@ -94,13 +135,14 @@ def make_display(
 
 
 def _check_content(item: str, content: Content, case_ids: dict[str, str]) -> Content:
-    if content.image is not None:
-        check_image(content.image)
+    for address in (content.image, content.audio, content.video):
+        if address is not None:
+            check_address(address)
     unknown = sorted(set(content.answers) - set(case_ids))
     if unknown:
         raise BadProblem(f"{item!r} has a text for the case {unknown[0][:60]!r}, which is not a case of this study")
     answers = {case_ids[case]: text for case, text in content.answers.items()}
-    return Content(content.text, content.format, content.image, answers)
+    return replace(content, answers=answers)
 
 
 # --- in the database ---
@@ -117,6 +159,18 @@ def load_display(database: Database, study_id: int) -> Display:
     with database.reading() as connection:
         body = connection.scalar(select(displays.c.body).where(displays.c.study == study_id))
     return Display() if body is None else _parse(json.loads(body))
+
+
+def replace_display(database: Database, study_id: int, display: Display) -> None:
+    """Show something else from now on."""
+    with database.changing() as connection:
+        body = json.dumps(asdict(display))
+        if connection.execute(update(displays).where(displays.c.study == study_id).values(body=body)).rowcount == 0:
+            connection.execute(insert(displays), {"study": study_id, "body": body, "closed": False})
+
+
+def set_published(database: Database, study_id: int, published: bool) -> None:
+    replace_display(database, study_id, replace(load_display(database, study_id), published=published))
 
 
 def is_closed(database: Database, study_id: int) -> bool:
@@ -164,8 +218,9 @@ def render_markdown(text: str) -> str:
     return rendered
 
 
-def check_image(address: str) -> str:
-    """The address of a picture: http(s), or one that was uploaded here. Raises BadProblem."""
+def check_address(address: str) -> str:
+    """The address of a picture, sound or film: http(s), or one that was uploaded here. Raises BadProblem. Its site gets
+    into the content policy of the judges' page, so it must be one site: * would be all of them."""
     if address.startswith(UPLOADS):
         return address
     try:
@@ -174,7 +229,9 @@ def check_image(address: str) -> str:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise BadProblem(f"{address[:80]!r} is not the address of a picture; give https://... or upload the picture")
+        raise BadProblem(f"{address[:80]!r} is not the address of a file; give https://... or upload the file")
     if set(address) & set(" \"'<>;,\\\n\r\t") or not address.isascii() or (port is not None and port == 0):
         raise BadProblem(f"the address {address[:80]!r} has characters that must be percent-encoded")
+    if not SITE.fullmatch(parts.netloc):
+        raise BadProblem(f"{parts.netloc[:80]!r} is not the name of one site; write it out, without *")
     return address

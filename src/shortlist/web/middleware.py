@@ -4,14 +4,18 @@ The log has one JSON object a line on standard error. It names routes, not addre
 gets into it.
 """
 
+import hashlib
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shortlist.web.service import Service, client_address
@@ -21,7 +25,7 @@ QUIET = {"/healthz", "/metrics"}  # routes that are logged at level debug
 UPLOAD_PATH = "/api/uploads"
 ENVELOPE = 10_000  # bytes around an uploaded file
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; media-src {media}; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -34,12 +38,33 @@ HEADERS = {
 }
 
 
-def content_policy(image_sites: Sequence[str] = ()) -> str:
-    """What a page may load: the service's own files, and pictures from these sites."""
-    return POLICY.format(images=" ".join(["'self'", *image_sites]))
+def content_policy(image_sites: Sequence[str] = (), media_sites: Sequence[str] = ()) -> str:
+    """What a page may load: the service's own files, and pictures, sound and films from these sites."""
+    images, media = (" ".join(["'self'", *sites]) for sites in (image_sites, media_sites))
+    return POLICY.format(images=images, media=media)
 
 
 OWN_FILES = content_policy()
+PROBLEM = "application/problem+json"
+FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
+
+
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """An error answer in the form of RFC 9457."""
+    return JSONResponse(_problem_body(status, detail), status, headers, media_type=PROBLEM)
+
+
+def _problem_body(status: int, detail: str) -> dict[str, Any]:
+    return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+
+
+def is_local(scope: Scope) -> bool:
+    """Whether a request comes from this machine itself, and not through a proxy on it."""
+    try:
+        is_loopback = ip_address(client_address(scope)).is_loopback
+    except ValueError:
+        return False
+    return is_loopback and not any(name in FORWARDED for name, _ in scope["headers"])
 
 
 class RequestMiddleware:
@@ -64,7 +89,8 @@ class RequestMiddleware:
             limit = self._size_limit(scope["path"])
             refusal = self._refusal(scope, limit)
             if refusal is None:
-                await self.app(scope, _limited(receive, limit), send_with_headers)
+                tagged = _tagged(scope, send_with_headers) if scope["method"] == "GET" else send_with_headers
+                await self.app(scope, _limited(receive, limit), tagged)
             else:
                 await _refuse(send_with_headers, *refusal)
         finally:
@@ -116,12 +142,42 @@ def _too_large(limit: int) -> str:
     return f"this request is too large; the limit is {limit:,} bytes"
 
 
+def _tagged(scope: Scope, send: Send) -> Send:
+    """Give every answer of the API an ETag, and answer 304 to who has it already. Streams pass as they are."""
+    start: Message | None = None
+
+    async def tagged(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and message["status"] == 200 and scope["path"].startswith("/api/"):
+            start = message
+            return
+        if start is not None:
+            held, start = start, None
+            body = message.get("body", b"")
+            if not message.get("more_body"):
+                tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+                MutableHeaders(scope=held)["etag"] = tag
+                if _is_known(scope, tag):
+                    held = {**held, "status": 304}
+                    message = {**message, "body": b""}
+                    del MutableHeaders(scope=held)["content-length"]
+            await send(held)
+        await send(message)
+
+    return tagged
+
+
+def _is_known(scope: Scope, tag: str) -> bool:
+    given = dict(scope["headers"]).get(b"if-none-match", b"").decode("latin-1")
+    return tag in (part.strip().removeprefix("W/") for part in given.split(","))
+
+
 async def _refuse(send: Send, status: int, detail: str) -> None:
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers = [(b"content-type", PROBLEM.encode()), (b"connection", b"close")]
     if status == 429:
         headers.append((b"retry-after", b"1"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps({"detail": detail}).encode()})
+    await send({"type": "http.response.body", "body": json.dumps(_problem_body(status, detail)).encode()})
 
 
 class JsonLines(logging.Formatter):

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from shortlist.errors import NotJudgedHere, UnknownStudy
 from shortlist.judges.setup import set_up_materials
 from shortlist.study.create import load_study
 from shortlist.study.schema import studies
-from shortlist.study.settling import BALLOT_LEASE
+from shortlist.study.settling import BALLOT_LEASE, SETTLES_AFTER
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
 from shortlist.web.display import Display, load_display
@@ -36,6 +36,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
 BURST = 3.0  # seconds of requests that may come at once
 MOST_STUDIES = 200  # in memory; others are loaded from their snapshots when they are needed
 MOST_CARDS = 2000
+AT_WORK = 600.0  # seconds after which a judge who does nothing is not counted on
 MOST_CLIENTS = 20_000  # remembered by a rate limit
 
 
@@ -44,9 +45,11 @@ class Settings:
     """What `shortlist serve` was started with."""
 
     storage: str = "sqlite:///shortlist.db"
+    address: str | None = None  # under which people reach the service, for links
     lease: float = 600.0  # seconds a judge may take to answer a question
-    upload_bytes: int = 5_000_000  # size limit of one picture
-    body_bytes: int = 2_000_000  # size limit of any other request
+    undo: float = SETTLES_AFTER  # seconds in which a judge may take an answer back at no cost
+    upload_bytes: int = 20_000_000  # size limit of one picture, sound or film
+    body_bytes: int = 5_000_000  # size limit of any other request
     token_rate: float = 20.0  # requests a second from one token, in each worker
     address_rate: float = 300.0  # requests a second from one address: a whole office may share it
     failure_rate: float = 1.0  # wrong tokens a second from one address
@@ -123,6 +126,7 @@ class Agreements(NamedTuple):
     counted: int
     withdrawn: int
     judges: dict[str, JudgeAgreement]
+    shares: dict[str | None, float]  # of the evidence
 
 
 @dataclass
@@ -134,9 +138,11 @@ class OpenStudy:
     display: Display
     agreements: Agreements | None = None
     is_checked: bool = False  # that judges see here what earlier votes were given on
+    seen: dict[str, float] = field(default_factory=dict)  # judges at work, and when each was here last
 
     def __post_init__(self) -> None:
         self.card = lru_cache(MOST_CARDS)(self.display.card)
+        self.corrections = len(self.study.corrections)
         self.cases = {case.id: case for case in self.display.cases}
         self.case_ids = tuple(self.cases)
 
@@ -145,6 +151,12 @@ class OpenStudy:
         if not self.is_checked:
             set_up_materials(self.study, self.display.texts(self.study.items), self.display.cases or None)
             self.is_checked = True
+
+    def at_work(self, judge: str, within: float = AT_WORK) -> set[str]:
+        """The judges who were here lately, this one among them."""
+        now = time.monotonic()
+        self.seen[judge] = now
+        return {name for name, then in self.seen.copy().items() if now - then <= within}
 
     def lease(self, usual: float) -> float:
         """Seconds that a judge has for a question. A ballot is lost with its lease, so that one is long."""
@@ -160,18 +172,24 @@ class StudyCache:
 
     def open(self, name: str) -> OpenStudy:
         """The study of that name. Raises UnknownStudy, or NotJudgedHere."""
+        number = study_id(self.database, name)  # another worker may have deleted it, or let it begin again
         with self._lock:
-            if name in self._studies:
+            if self._is_current(name, number):
                 self._studies.move_to_end(name)
                 return self._studies[name]
             loading = self._loading.setdefault(name, threading.Lock())
         with loading:  # one thread loads the study, the others wait
-            if name not in self._studies:
-                self._put(name, self._load(name))
+            if not self._is_current(name, number):
+                self._put(name, self._load(name, number))
             return self._studies[name]
 
-    def _load(self, name: str) -> OpenStudy:
-        number = study_id(self.database, name)
+    def _is_current(self, name: str, number: int) -> bool:
+        """Whether the study in memory is that of this number, and shows what was corrected last."""
+        opened = self._studies.get(name)
+        return opened is not None and opened.id == number and opened.corrections == len(opened.study.corrections)
+
+    def _load(self, name: str, number: int) -> OpenStudy:
+        self.database.forget(name)
         study = load_study(name, self.database)
         if study.problem.family.is_measured:
             raise NotJudgedHere(name)
@@ -194,10 +212,13 @@ def study_id(database: Database, name: str) -> int:
     return found
 
 
-def newest_studies(database: Database, most: int) -> list[str]:
-    """Names of the newest studies, newest first."""
+def newest_studies(database: Database, most: int, before: str | None = None) -> list[str]:
+    """Names of the newest studies, or of the newest that are older than `before`, newest first."""
+    newest = select(studies.c.name).order_by(studies.c.id.desc()).limit(most)
+    if before is not None:
+        newest = newest.where(studies.c.id < study_id(database, before))
     with database.reading() as connection:
-        return list(connection.scalars(select(studies.c.name).order_by(studies.c.id.desc()).limit(most)))
+        return list(connection.scalars(newest))
 
 
 class Service:
@@ -205,6 +226,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.stopping = False  # set by the first signal to stop, so that streams end
         self.database = Database(settings.storage, flush_later=True)
         self.studies = StudyCache(self.database)
         self.metrics = Metrics()

@@ -45,7 +45,8 @@ class Bridge:
         plan = planned(memory, evidence, draws, avoid)
         if not len(plan.pairs):
             line = np.array([pair_number(evidence.tally.n, *plan.line)])
-            return (NO_PAIRS, np.empty(0)) if line[0] in avoid else (line, np.array([float(size)]))
+            is_useless = line[0] in avoid or evidence.kept_ledger.is_decided(*plan.line)
+            return (NO_PAIRS, np.empty(0)) if is_useless else (line, np.array([float(size)]))
         if size == 1:
             ladder = _chances(plan, pending).cumsum() if len(pending) or len(avoid) else memory.ladder
             slot = min(int(ladder.searchsorted(draws.share() * ladder[-1], side="right")), len(ladder) - 1)

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from shortlist.core.betting import Ledger
-from shortlist.core.pairs import Floats, Ints, pair_ends, pair_numbers
+from shortlist.core.betting import FACT, MARK, Ledger
+from shortlist.core.pairs import Floats, Ints, n_pairs, pair_ends, pair_numbers
 from shortlist.core.stopping.chains import capped_pull, starts
 from shortlist.core.stopping.cuts import missing
 
@@ -50,13 +50,16 @@ class _Prices:
         self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
 
     def rates(self, source: Ints, target: Ints, across: bool) -> Floats:
-        """Nats that one vote is expected to bring to source's account against target; 0 for a forbidden pair."""
+        """Nats that one vote is expected to bring to source's account against target; 0 for a forbidden pair, and where
+        the target is known to be ahead."""
         null = -self.problem.margin if across else 0.0
         least = np.full(source.shape, null + LEAST_ETA)
         if across:
             least += DOUBT * np.sqrt(self.ledger.belief.spread(source, target))
         eta = np.maximum(self.ledger.expected(source, target, damped=False), least)
         rates = self.problem.family.divergence(eta, np.full_like(eta, null))
+        if len(self.ledger.facts.source):
+            rates = np.where(self.ledger.is_proved(target, source, FACT), 0.0, rates)
         if self.allowed is None:
             return rates
         return np.where(np.isin(pair_numbers(self.problem.n, source, target), self.allowed), rates, 0.0)
@@ -64,9 +67,8 @@ class _Prices:
     def gains(self, source: Ints, target: Ints, across: bool) -> Floats:
         """What the accounts have won; without limit where they were enough once."""
         won = np.maximum(self.counted.wealth(source, target, across and self.problem.tolerance > 0), 0.0)
-        if self.delta < self.problem.delta:
-            return won
-        return np.where(self.ledger.is_proved(source, target), np.inf, won)
+        least = MARK if self.delta >= self.problem.delta else FACT
+        return np.where(self.ledger.is_proved(source, target, least), np.inf, won)
 
     def gains_together(self, sources: Ints, targets: Ints, alone: Floats) -> Floats:
         """What the accounts of the first 1, 2, ... sources against each target have won together; `alone` is what they
@@ -144,7 +146,7 @@ def make_plan(ledger: Ledger, rng: np.random.Generator, allowed: Ints | None = N
 def _plan(ledger: Ledger, rng: np.random.Generator, delta: float, allowed: Ints | None) -> Plan:
     """The plan of least total cost over all sizes of the bridgehead."""
     n, k = ledger.problem.n, ledger.k
-    order = np.argsort(-(ledger.belief.theta + JITTER * rng.standard_normal(n)), kind="stable")
+    order = ledger.order(ledger.belief.theta + JITTER * rng.standard_normal(n))
     above, below = order[:k][::-1], order[k:]  # both from the cutoff outwards
     upper, lower = above[:HEAD], below[:HEAD]
     prices = _Prices(ledger, delta, allowed)
@@ -221,9 +223,10 @@ def by_paths(prices: _Prices, order: Ints, line: tuple[int, int]) -> Plan:
                 graph[ahead, v], v = FREE, ahead
     needed = {ends: cost for ends, cost in chosen.items() if cost > 0}
     if blocked and not needed:  # only another order could be proved: ask what may bring one
-        assert prices.allowed is not None, "without forbidden pairs nothing is blocked"
-        ends = pair_ends(n, prices.allowed)
-        touching = np.isin(ends, np.unique(blocked)).any(axis=0)
-        needed = dict.fromkeys(zip(*(end[touching].tolist() for end in ends), strict=True), 1.0)
+        ends = pair_ends(n, np.arange(n_pairs(n)) if prices.allowed is None else prices.allowed)
+        is_open = ~(prices.ledger.is_proved(*ends, FACT) | prices.ledger.is_proved(*ends[::-1], FACT))
+        touching = is_open & np.isin(ends, np.unique(blocked)).any(axis=0)
+        wanted = touching if touching.any() else is_open
+        needed = dict.fromkeys(zip(*(end[wanted].tolist() for end in ends), strict=True), 1.0)
     first, second = (np.array([ends[place] for ends in needed], dtype=np.int64) for place in (0, 1))
     return Plan(pair_numbers(n, first, second), np.array(list(needed.values())), line, tuple(blocked))

@@ -17,9 +17,20 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from shortlist.core.betting import AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, Accounts, Ledger, empty_ledger, with_cash
+from shortlist.core.betting import (
+    AHEAD,
+    BEHIND,
+    FACT,
+    MARK,
+    PROVED_AHEAD,
+    PROVED_BEHIND,
+    Accounts,
+    Ledger,
+    empty_ledger,
+    with_cash,
+)
 from shortlist.core.evidence import Evidence
-from shortlist.core.pairs import Flags, Floats, Ints, node_sums, top_k
+from shortlist.core.pairs import Flags, Floats, Ints, node_sums
 from shortlist.core.problem import Problem
 from shortlist.core.stopping import edges
 from shortlist.core.stopping.chains import Pull, absorb, each_alone, grid_level, starts
@@ -67,13 +78,14 @@ class Network:
     """
 
     def __init__(self, ledger: Ledger, marked: bool = True) -> None:
-        """`marked`: sets that were rejected when an account was marked as proved are left out."""
+        """`marked`: sets that were rejected when an account was marked as proved are left out. Those that facts speak
+        against always are."""
         self.n = ledger.problem.n
         wealth = ledger.accounts().wealth.reshape(2, -1)
-        if marked:
-            wealth[ledger.table[:, PROVED_AHEAD : PROVED_BEHIND + 1].T > 0] = np.inf
+        marks, least = ledger.table[:, PROVED_AHEAD : PROVED_BEHIND + 1].T, MARK if marked else FACT
+        wealth[marks >= least] = np.inf
         self.inside = np.zeros(self.n, dtype=np.bool_)
-        self.inside[top_k(ledger.belief.theta, ledger.k)] = True
+        self.inside[ledger.top] = True
         self._split(*ledger.ends, *wealth)
 
     def _split(self, low: Ints, high: Ints, ahead: Floats, behind: Floats) -> None:
@@ -297,7 +309,7 @@ class _Sets:
 
     def __init__(self, ledger: Ledger, grid: Accounts | None = None) -> None:
         self.ledger, self.grid = ledger, grid
-        self._top = top_k(ledger.belief.theta, ledger.k)
+        self._top = ledger.top
 
     @cached_property
     def marked(self) -> Network:
@@ -347,7 +359,8 @@ class _Sets:
         if self.is_rejected:
             bound, last = 1.0, replace(last, error_bound=1.0)
         verdict = report(ledger, bound, self._certain(), votes, last, guarantee(problem, "cut theorem"))
-        caveats = (CONTRADICTED.format(k=problem.k),) if is_only and self.is_rejected else ()
+        is_open = is_only and self.is_rejected and not verdict.done
+        caveats = (CONTRADICTED.format(k=problem.k),) if is_open else ()
         return replace(verdict, caveats=caveats)
 
     @property

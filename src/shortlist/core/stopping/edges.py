@@ -14,7 +14,7 @@ import numpy as np
 
 from shortlist.core.betting import GRID_SHARE, Accounts, Ledger, empty_ledger, in_parts
 from shortlist.core.evidence import Evidence
-from shortlist.core.pairs import Flags, top_k
+from shortlist.core.pairs import Flags, Floats
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.chains import (
     AnyPull,
@@ -145,6 +145,11 @@ class Edges:
         ledger = evidence.kept_ledger if pending is None else evidence.kept_ledger.doubting(pending)
         return _Chains(problem, ledger).verdict(round(ledger.votes), memory.verdict)
 
+    def filled(self, problem: Problem, evidence: Evidence, pending: Block | None = None) -> Floats:
+        """How much of the proof about each item is there, from 0 to 1. All are 1 when the answer is proved."""
+        ledger = evidence.kept_ledger if pending is None else evidence.kept_ledger.doubting(pending)
+        return _Chains(problem, ledger).filled(problem.delta)
+
 
 def may_be_enough(problem: Problem, ledger: Ledger) -> bool:
     """A cheap condition that every stop meets: all but k items have enough evidence against them."""
@@ -155,6 +160,11 @@ def may_be_enough(problem: Problem, ledger: Ledger) -> bool:
         full &= ledger.reachable()
     full[ledger.proved.target] = True
     return int(np.count_nonzero(full)) >= problem.n - ledger.k
+
+
+def is_enough(problem: Problem, ledger: Ledger) -> bool:
+    """Whether the ledger proves its answer. Accounts that are larger never prove less."""
+    return _Chains(problem, ledger).decide(problem.delta)
 
 
 class _Chains:
@@ -172,7 +182,7 @@ class _Chains:
         only the grids count."""
         self.problem, self.ledger, self.bets = problem, ledger, bets
         self.grids, self.grid_share = ledger.grids() if grids is None else grids, grid_share
-        self.top = top_k(ledger.belief.theta, ledger.k)  # on the ledger's side
+        self.top = ledger.top  # on the ledger's side
         self.inside = np.zeros(problem.n, dtype=np.bool_)
         self.inside[self.top] = True
         self.plain: Pull = pull(problem.n, ledger.accounts())
@@ -181,8 +191,8 @@ class _Chains:
     def absorbed(self, delta: float) -> Flags:
         """A column for each of the top: all that it is proved not to be worse than, with error at most delta."""
         plain = self._pulls(self.plain, 0, delta)
-        if self.bets and delta >= self.problem.delta:
-            plain.append(each_alone(self.problem.n, self.ledger.proved, 1.0))
+        known = self.ledger.proved if self.bets and delta >= self.problem.delta else self.ledger.facts
+        plain.append(each_alone(self.problem.n, known, 1.0))
         reached = absorb(plain, starts(self.problem.n, self.top))
         if self.tolerant is None:
             return reached
@@ -197,9 +207,21 @@ class _Chains:
             pulls.append(each_alone(self.problem.n, self.grids[kind], level))
         return pulls
 
+    def filled(self, delta: float) -> Floats:
+        """For each item of the top and each one outside: which share of the evidence that the first needs to absorb the
+        second it has. An item's share is the average over its pairs."""
+        absorbed = self.absorbed(delta)
+        last, kind = (self.plain, 0) if self.tolerant is None else (self.tolerant, 1)
+        evidence = [pull.on(absorbed) / level for pull, level in self._pulls(last, kind, delta)]
+        pairs = np.where(absorbed, 1.0, np.clip(np.max(evidence, axis=0), 0.0, 1.0))
+        shares: Floats = pairs.mean(axis=1)
+        shares[self.top] = pairs[~self.inside].mean(axis=0)
+        return shares
+
     def decide(self, delta: float) -> bool:
-        """Does every item of the top absorb every item outside?"""
-        return bool(self.absorbed(delta)[~self.inside].all())
+        """Does every item of the top absorb every item outside? Not if a fact speaks against the top itself."""
+        source, target, _ = self.ledger.facts
+        return bool(self.absorbed(delta)[~self.inside].all()) and not (~self.inside[source] & self.inside[target]).any()
 
     def error_bound(self) -> float:
         return smallest_delta(self.decide)
@@ -230,7 +252,7 @@ def smallest_delta(decide: Callable[[float], bool]) -> float:
 
 def certain(ledger: Ledger, absorbed: Flags) -> tuple[set[int], set[int]]:
     """Certainly in: absorbs n-k others. Certainly out: absorbed by k others. A column for each of the believed top."""
-    top, n, k = top_k(ledger.belief.theta, ledger.k), ledger.problem.n, ledger.k
+    top, n, k = ledger.top, ledger.problem.n, ledger.k
     best = set(top[absorbed.sum(axis=0) - 1 >= n - k].tolist())
     rest = set(np.flatnonzero(absorbed.sum(axis=1) >= k).tolist()) - set(top.tolist())
     return (rest, best) if ledger.flipped else (best, rest)
@@ -242,8 +264,11 @@ def report(
     """The verdict with this error bound and these items in or out for certain, and what the last one had proved;
     `words` are its guarantee."""
     problem, n = ledger.problem, ledger.problem.n
-    inside = np.isin(np.arange(n), top_k(ledger.belief.theta, ledger.k))
+    inside = np.isin(np.arange(n), ledger.top)
     top = tuple(np.flatnonzero(inside != ledger.flipped).tolist())
+    if ledger.lacks_top:
+        everyone = tuple(range(n))
+        return Verdict(True, "no top", top, 1.0, (), (), everyone, votes, None, "", error=problem.stated_delta)
     if top == last.top:
         bound = min(bound, last.error_bound)  # what was proved once stays proved, with the same probability
     done = bound <= problem.delta

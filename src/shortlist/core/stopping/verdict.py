@@ -10,7 +10,7 @@ from shortlist.core.pairs import Floats
 from shortlist.core.tally import evolve
 
 Item = TypeVar("Item")
-Reason = Literal["certified", "budget"]
+Reason = Literal["certified", "budget", "no top"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Verdict(Generic[Item]):
         votes = f"{self.votes:,} vote{'' if self.votes == 1 else 's'}"
         if self.reason == "certified":
             return f"Top {len(self.top)} of {size}: {names}. Error at most {self.error:g}, {votes}."
+        if self.reason == "no top":
+            return f"There is no top {len(self.top)} of {size}: known answers speak against every set. {votes}."
         left = f", about {self.votes_left:,.0f} to go" if self.votes_left else ""
         ending = f"Vote budget used up after {votes}" if self.done else f"Not proved yet: {votes} so far{left}"
         bound = f"error bound {self.error_bound:.2g}" if self.error_bound < 1 else "no error bound yet"

@@ -12,9 +12,21 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from shortlist import __version__
 from shortlist.study.claims import SENTENCES
-from shortlist.web.auth import OWNER_COOKIE, Kind, ServiceDep, StudyName, form_token, judge_cookie, session
-from shortlist.web.middleware import content_policy
+from shortlist.web.auth import (
+    OWNER_COOKIE,
+    Kind,
+    ServiceDep,
+    StudyName,
+    form_token,
+    judge_cookie,
+    require_owner,
+    session,
+    viewer,
+)
+from shortlist.web.middleware import content_policy, is_local
+from shortlist.web.routes.results import published
 from shortlist.web.schemas import Health, problems
+from shortlist.web.words import Words
 
 router = APIRouter()
 page = APIRouter(include_in_schema=False)
@@ -24,20 +36,46 @@ templates = Jinja2Templates(Path(__file__).parent.parent / "templates")
 @page.get("/")
 def home(request: Request, service: ServiceDep) -> Response:
     """The owner's studies."""
-    return _owner_page(request, service, "home")
+    return owner_page(request, service, "home")
 
 
 @page.get("/new")
 def new(request: Request, service: ServiceDep) -> Response:
     """The form for a new study."""
-    return _owner_page(request, service, "new", claims=SENTENCES)
+    return owner_page(request, service, "new", claims=SENTENCES)
 
 
 @page.get("/studies/{name}")
 def study(request: Request, service: ServiceDep, name: StudyName) -> Response:
-    """The dashboard of a study."""
+    """The dashboard of a study, for its owner and its viewers."""
+    seen = viewer(request, service, name)
     opened = service.studies.open(name)
-    return _owner_page(request, service, "study", study=opened.study.name)
+    shown: dict[str, Any] = {"study": opened.study.name, "is_viewer": seen is not None}
+    return owner_page(request, service, "study", **shown) if seen is None else _page(request, "study", None, **shown)
+
+
+@page.get("/studies/{name}/judges")
+def judges(request: Request, service: ServiceDep, name: StudyName) -> Response:
+    """The judges of a study: links, limits, conflicts of interest, what to look at."""
+    return owner_page(request, service, "judges", study=service.studies.open(name).study.name)
+
+
+@page.get("/results/{name}")
+def results(request: Request, service: ServiceDep, name: StudyName) -> Response:
+    """The results, once the owner has published them."""
+    opened = published(request, service, name)
+    made = _page(request, "results", None, study=opened.study.name)
+    made.headers["content-security-policy"] = content_policy(opened.display.image_sites)
+    return made
+
+
+@page.get("/present/{name}")
+def present(request: Request, service: ServiceDep, name: StudyName) -> Response:
+    """The top k one by one, for the big screen."""
+    opened = service.studies.open(name)
+    made = owner_page(request, service, "present", study=opened.study.name)
+    made.headers["content-security-policy"] = content_policy(opened.display.image_sites)
+    return made
 
 
 @page.get("/join")
@@ -57,14 +95,16 @@ def judge(request: Request, service: ServiceDep, name: StudyName) -> Response:
     display = opened.display
     shown: dict[str, Any] = {
         "study": name,
-        "judge": token.judge,
+        "judge": token.name,
+        "key": token.judge,
         "ties": display.ties,
         "instructions": display.instructions,
         "lease": service.settings.lease,
+        "undo": service.settings.undo,
         "has_ballot": opened.study.judges_claim == "public",
     }
     made = _page(request, "judge", request.cookies[cookie], **shown)
-    made.headers["content-security-policy"] = content_policy(display.image_sites)
+    made.headers["content-security-policy"] = content_policy(display.image_sites, display.media_sites)
     return made
 
 
@@ -74,7 +114,7 @@ def docs(request: Request) -> Response:
     return _page(request, "docs", None)
 
 
-def _owner_page(request: Request, service: ServiceDep, name: str, **shown: Any) -> Response:
+def owner_page(request: Request, service: ServiceDep, name: str, **shown: Any) -> Response:
     if session(request, service, OWNER_COOKIE, Kind.owner_session) is None:
         return _page(request, "stranger", None, status=401)
     return _page(request, name, request.cookies[OWNER_COOKIE], **shown)
@@ -82,6 +122,8 @@ def _owner_page(request: Request, service: ServiceDep, name: str, **shown: Any) 
 
 def _page(request: Request, name: str, cookie: str | None, status: int = 200, **shown: Any) -> Response:
     shown["form_token"] = None if cookie is None else form_token(cookie)
+    shown["t"] = words = Words(request.headers.get("accept-language"))
+    shown["words"] = words.for_script("common", name)
     return templates.TemplateResponse(request, f"{name}.html", {"page": name, **shown}, status_code=status)
 
 
@@ -97,10 +139,13 @@ def healthz(service: ServiceDep) -> Health:
     "/metrics",
     tags=["monitoring"],
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}, **problems()},
+    responses={200: {"content": {"text/plain": {}}}, **problems(401)},
 )
-def metrics(service: ServiceDep) -> Response:
-    """Counts and times of all workers, for Prometheus."""
+def metrics(request: Request, service: ServiceDep) -> Response:
+    """Counts and times of all workers, for Prometheus: without a key from this machine alone, else with an owner
+    key."""
+    if not is_local(request.scope):
+        require_owner(request, service)
     return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -6,9 +6,11 @@ question begins when it is shown and is renewed while it is; one that needs no v
 In a study about the public a judge holds one ballot, and sees its next questions.
 """
 
+import json
 import math
+from typing import NamedTuple
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 
 from shortlist.core.stopping.verdict import Verdict
 from shortlist.errors import (
@@ -24,116 +26,220 @@ from shortlist.errors import (
     StudyPaused,
     UnknownQuestion,
 )
+from shortlist.study.events import CONFLICT
 from shortlist.study.questions import Question
-from shortlist.web.auth import QuestionId, QuestionJudge, ServiceDep, StudyJudge, StudyName, split_id
+from shortlist.web.auth import QuestionId, QuestionJudge, ServiceDep, StudyJudge, StudyName, Token, split_id
 from shortlist.web.display import is_closed
-from shortlist.web.schemas import JudgingState, QuestionOut, Status, Take, Turn, VoteIn, VoteOut, problems
+from shortlist.web.judges import ACTIVE, REFUSED, Judge, conflicts_of, declare, invitation, save_note
+from shortlist.web.panel import personal_data
+from shortlist.web.schemas import (
+    JudgingState,
+    Leave,
+    PersonalData,
+    QuestionOut,
+    Status,
+    Take,
+    Turn,
+    VoteIn,
+    VoteOut,
+    problems,
+)
 from shortlist.web.service import OpenStudy, Service
+from shortlist.web.words import Words
 
 router = APIRouter(prefix="/api", tags=["judging"], responses=problems(401, 403, 404))
-MESSAGES = {
-    JudgingState.open: "",
-    JudgingState.waiting: "The last questions are with other judges. Please keep this page open: there may be more.",
-    JudgingState.finished: "That was your last pair. Thank you! Each judge is asked once, so you are done.",
-    JudgingState.others: "Thank you! The result now needs answers of other judges. Please keep this page open, or come "
-    "back later: there may be more.",
-    JudgingState.paused: "The study is paused. This page continues by itself when the study is open again.",
-    JudgingState.closed: "The study is closed. Thank you for your answers.",
-    JudgingState.done: "All planned answers are in. Thank you.",
-}
-PROVED = "The top {} is proved. Thank you for your answers."
+GRACE = 0.1  # of a lease, for the pair on the screen of a judge whose page was closed: it may be a reload
+FIRST_BALLOTS, SOME_BALLOTS, MOST_BALLOTS = 5, 10, 20  # at once: at the start, after these, and later
+BALLOT_AT_WORK = 300.0  # seconds after which an idle ballot keeps nobody waiting
+
+
+class Judging(NamedTuple):
+    """A judge in front of a study, with the request that they sent."""
+
+    service: Service
+    opened: OpenStudy
+    token: Token
+    words: Words
+
+    @property
+    def judge(self) -> str:
+        """The name that the votes are stored under."""
+        assert self.token.judge is not None
+        return self.token.judge
+
+    @property
+    def lease(self) -> float:
+        return self.opened.lease(self.service.settings.lease)
+
+    @property
+    def conflicts(self) -> frozenset[str]:
+        assert self.token.judge_id is not None
+        return conflicts_of(self.service.database, self.token.judge_id)
+
+    @property
+    def given(self) -> int:
+        """Votes of this judge so far."""
+        return sum(row.status in ("counted", "answered") for row in self.opened.study.rows_of(self.judge))
+
+    @property
+    def limit(self) -> int | None:
+        """How many votes this judge may give; None is no limit."""
+        assert self.token.study_id is not None
+        return invitation(self.service.database, self.token.study_id).max_votes if self.token.is_open else None
+
+
+def _judging(request: Request, service: Service, token: Token, study: str) -> Judging:
+    return Judging(service, service.studies.open(study), token, Words(request.headers.get("accept-language")))
 
 
 @router.post("/studies/{name}/questions")
-def take(service: ServiceDep, token: StudyJudge, name: StudyName, given: Take) -> Turn:
+def take(request: Request, service: ServiceDep, token: StudyJudge, name: StudyName, given: Take) -> Turn:
     """Get this judge's pending questions, with new ones to make `hold` of them."""
-    assert token.judge is not None
-    opened = service.studies.open(name)
-    opened.check_materials()
-    with opened.study.transaction():
-        state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease))
-    turn = _turn(service, opened, token.judge, state, questions)
-    turn.answered = sum(row.status in ("counted", "answered") for row in opened.study.rows_of(token.judge))
-    return turn
+    judging = _judging(request, service, token, name)
+    if not judging.opened.study.archived:
+        judging.opened.check_materials()
+    with judging.opened.study.transaction():
+        state, questions = _held(judging, given.hold)
+    return _turn(judging, state, questions)
 
 
 @router.post("/questions/{id}/show", responses=problems(409))
-def show(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take) -> Turn:
+def show(request: Request, service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take) -> Turn:
     """Say that a question is on the screen: its lease begins again, and the judge's other leases are extended. Repeat
     it while the judge looks at the question. A question that is answered or closed is refused."""
-    assert token.judge is not None
-    name, number = split_id(id)
-    opened = service.studies.open(name)
-    question = find_question(opened, number, token.judge)
-    with opened.study.transaction():
-        if not opened.study.is_pending(question.id):
+    judging, question = _asked(request, service, token, id)
+    with judging.opened.study.transaction():
+        if not judging.opened.study.is_pending(question.id):
             raise AlreadyAnswered(question.id)
-        state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease), question.id)
-    return _turn(service, opened, token.judge, state, questions)
+        state, questions = _held(judging, given.hold, question.id)
+    return _turn(judging, state, questions)
 
 
 @router.post("/questions/{id}/vote", responses=problems(409))
-def vote(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: VoteIn) -> VoteOut:
+def vote(request: Request, service: ServiceDep, token: QuestionJudge, id: QuestionId, given: VoteIn) -> VoteOut:
     """Answer a question and get the next. Sending the same answer again changes nothing; a different one is refused."""
-    assert token.judge is not None
     if (given.outcome is None) == (given.skip is None):
         raise BadOutcome("send either an outcome or a reason to skip")
-    name, number = split_id(id)
-    opened = service.studies.open(name)
-    question = find_question(opened, number, token.judge)
-    with opened.study.transaction():
+    judging, question = _asked(request, service, token, id)
+    _keep_words(judging, question, given)
+    with judging.opened.study.transaction():
         if given.outcome is not None:
-            status = _tell(opened, question, given.outcome)
+            status = _tell(judging, question, given.outcome)
         else:
-            status = _skip(opened, question, given.skip or "")
-        showing = _on_screen(opened, token.judge, given.showing)
-        state, questions = _held(opened, token.judge, given.hold, opened.lease(service.settings.lease), showing)
+            status = _skip(judging.opened, question, given.skip or "")
+        showing = _on_screen(judging, given.showing)
+        state, questions = _held(judging, given.hold, showing)
     service.metrics.votes.labels(status.value).inc()
-    return VoteOut(id=id, status=status, next=_turn(service, opened, token.judge, state, questions))
+    reason = judging.opened.study.row(question.id).reason if status is Status.late else ""
+    return VoteOut(id=id, status=status, reason=reason, next=_turn(judging, state, questions))
 
 
 @router.post("/questions/{id}/undo", responses=problems(409))
-def undo(service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take) -> VoteOut:
-    """Undo an answer and get the same pair again. Until the answer is settled (30 seconds, or the next answer) this is
-    free: the same question is open again, and a skip of it then counts as a loss for both items. After that the vote no
-    longer supports any item; what it counted against an item stays, so an undo can never help an answer, and the pair
-    is asked again with no weight in the proof, or, on a ballot, not again."""
-    assert token.judge is not None
-    name, number = split_id(id)
-    opened = service.studies.open(name)
-    lease, question = opened.lease(service.settings.lease), find_question(opened, number, token.judge)
-    with opened.study.transaction():
-        status = undo_vote(opened, question)
-        again = question.id if status is Status.reopened else _ask_again(opened, question, token.judge, lease)
-        state, questions = _held(opened, token.judge, given.hold, lease, again)
+def undo(request: Request, service: ServiceDep, token: QuestionJudge, id: QuestionId, given: Take) -> VoteOut:
+    """Undo an answer and get the same pair again. Until the answer is settled (30 seconds, unless the service was
+    started with another time, or three more answers) this is free: the same question is open again, and a skip of it
+    then counts as a loss for both items. After that the vote no longer supports any item; what it counted against an
+    item stays, so an undo can never help an answer, and the pair is asked again with no weight in the proof, or, on a
+    ballot, not again."""
+    judging, question = _asked(request, service, token, id)
+    with judging.opened.study.transaction():
+        status = undo_vote(judging.opened, question)
+        again = question.id if status is Status.reopened else _ask_again(judging, question)
+        state, questions = _held(judging, given.hold, again)
     service.metrics.votes.labels(status.value).inc()
-    return VoteOut(id=id, status=status, next=_turn(service, opened, token.judge, state, questions))
+    return VoteOut(id=id, status=status, next=_turn(judging, state, questions))
 
 
-def _held(
-    opened: OpenStudy, judge: str, hold: int, lease: float, showing: int | None = None
-) -> tuple[JudgingState, list[Question]]:
+@router.post("/studies/{name}/leave", status_code=204)
+def leave(request: Request, service: ServiceDep, token: StudyJudge, name: StudyName, given: Leave) -> None:
+    """The judge's page was closed: the lease of the pair on its screen ends soon, unless the page comes back. A ballot
+    keeps its time."""
+    judging = _judging(request, service, token, name)
+    study = judging.opened.study
+    judging.opened.seen.pop(judging.judge, None)
+    if study.judges_claim == "public" or study.archived:
+        return
+    with study.transaction():
+        showing = _on_screen(judging, given.showing)
+        if showing is not None and study.is_shown(showing):
+            study.show(showing, GRACE * judging.lease)
+    service.database.flush()
+
+
+@router.get("/studies/{name}/me", response_model=PersonalData)
+def own_data(request: Request, service: ServiceDep, token: StudyJudge, name: StudyName) -> Response:
+    """Everything that is stored about this judge: their answers, and what became of each. In a blind study the items
+    have no names here either."""
+    judging = _judging(request, service, token, name)
+    judging.opened.study.close_due()
+    assert token.judge_id is not None
+    who = Judge(token.judge_id, token.name or "", judging.judge, token.email, token.state, token.is_open, token.joined)
+    found = PersonalData(**personal_data(service.database, judging.opened, who))
+    for answer in found.answers:
+        answer.first, answer.second = (_title(judging.opened, item) for item in (answer.first, answer.second))
+    headers = {"content-disposition": 'attachment; filename="my-data.json"'}
+    data = json.dumps(found.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    return Response(data, media_type="application/json", headers=headers)
+
+
+def _title(opened: OpenStudy, item: str) -> str:
+    return opened.card(item, None).title or "…"
+
+
+def _asked(request: Request, service: Service, token: Token, id: str) -> tuple[Judging, Question]:
+    """A judge, and a question of theirs."""
+    name, number = split_id(id)
+    judging = _judging(request, service, token, name)
+    return judging, find_question(judging.opened, number, judging.judge)
+
+
+def _keep_words(judging: Judging, question: Question, given: VoteIn) -> None:
+    """Keep what the judge wrote, and in which items they have an interest, beside the events."""
+    database, token = judging.service.database, judging.token
+    assert token.study_id is not None
+    assert token.judge_id is not None
+    if given.note.strip():
+        save_note(database, token.study_id, token.judge_id, question.id, given.note.strip())
+    if given.conflict:
+        declare(database, token.study_id, token.judge_id, [getattr(question, side) for side in given.conflict])
+
+
+def _held(judging: Judging, hold: int, showing: int | None = None) -> tuple[JudgingState, list[Question]]:
     """The judge's pending questions, with new ones to make `hold` of them; none if `hold` is 0. The one on the screen
     comes first and its lease begins: `showing`, or the oldest."""
-    study = opened.study
+    study = judging.opened.study
+    if study.archived:
+        return JudgingState.closed, []
     if showing is not None:
-        study.show(showing, lease)
+        study.show(showing, judging.lease)
     if not hold:
         return (JudgingState.done if study.verdict.done else JudgingState.open), []
-    study.drop_useless(judge)
-    state, held = _filled(opened, judge, hold, lease)
+    study.drop_useless(judging.judge)
+    state, held = _filled(judging, hold, showing)
     held.sort(key=lambda question: question.id != showing)
     if held and held[0].id != showing:
-        study.show(held[0].id, lease)
+        study.show(held[0].id, judging.lease)
     return state, held
 
 
-def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[JudgingState, list[Question]]:
-    study = opened.study
-    held = [] if study.judges_claim == "public" else study.pending_of(judge)
+def _filled(judging: Judging, hold: int, showing: int | None) -> tuple[JudgingState, list[Question]]:
+    opened, study, judge = judging.opened, judging.opened.study, judging.judge
+    if judging.token.state != ACTIVE:
+        return (JudgingState.refused if judging.token.state == REFUSED else JudgingState.approval), []
+    conflicts = judging.conflicts
+    held = _without(judging, conflicts, showing)
+    is_public = study.judges_claim == "public"
+    if is_public and _must_wait(judging):
+        return JudgingState.entry, []
+    if not held and (limit := judging.limit) is not None and judging.given >= limit:
+        study.settle(judge)
+        return (JudgingState.done if study.verdict.done else JudgingState.finished), []
+    avoid = [(item, other) for item in conflicts for other in study.items if other != item]
+    wanted = hold if is_public else min(hold - len(held), _votes_left(judging, len(held)))
     try:
-        if len(held) < hold:
-            held += study.ask(hold - len(held), judge=judge, lease=lease, cases=opened.case_ids, shown=False)
+        if wanted > 0:
+            asked = study.ask(wanted, judge=judge, lease=judging.lease, cases=opened.case_ids, avoid=avoid, shown=False)
+            held = asked if is_public else held + asked
     except StudyDone:
         study.settle(judge)
         return JudgingState.done, []
@@ -152,10 +258,40 @@ def _filled(opened: OpenStudy, judge: str, hold: int, lease: float) -> tuple[Jud
     return (JudgingState.done, []) if study.verdict.done else (JudgingState.open, held)
 
 
-def _on_screen(opened: OpenStudy, judge: str, id: str | None) -> int | None:
+def _without(judging: Judging, conflicts: frozenset[str], showing: int | None) -> list[Question]:
+    """The judge's pending questions. One that was not shown yet and is about an item in which the judge has an interest
+    is closed: it is dropped, or on a ballot lost."""
+    study = judging.opened.study
+    for question in study.pending_of(judging.judge):
+        is_seen = question.id == showing or (question.place is None and study.is_shown(question.id))
+        if not is_seen and conflicts & {question.first, question.second}:
+            study.skip(question.id, CONFLICT)
+    return study.pending_of(judging.judge)
+
+
+def _must_wait(judging: Judging) -> bool:
+    """Whether a judge without a ballot waits for others. Lists that are drawn at the same moment cannot learn from each
+    other: if all start at once, nothing is proved. Who waits does not depend on any answer."""
+    study, judge = judging.opened.study, judging.judge
+    if study.had_ballot(judge) or study.verdict.done or study.paused:
+        return False
+    at_work = judging.opened.at_work(judge, BALLOT_AT_WORK)
+    closed = study.closed_ballots
+    most = FIRST_BALLOTS if closed < FIRST_BALLOTS else SOME_BALLOTS if closed < SOME_BALLOTS else MOST_BALLOTS
+    return sum(name in at_work for name in study.open_ballots) >= most
+
+
+def _votes_left(judging: Judging, held: int) -> int:
+    """How many more questions this judge may get, with those that they hold."""
+    limit = judging.limit
+    return 1_000_000 if limit is None else limit - judging.given - held
+
+
+def _on_screen(judging: Judging, id: str | None) -> int | None:
     """The number of the question that is on the screen, if the judge holds it."""
-    held = (question.id for question in opened.study.pending_of(judge))
-    return next((number for number in held if f"{opened.study.name}.{number}" == id), None)
+    study = judging.opened.study
+    held = (question.id for question in study.pending_of(judging.judge))
+    return next((number for number in held if f"{study.name}.{number}" == id), None)
 
 
 def find_question(opened: OpenStudy, number: int, judge: str | None) -> Question:
@@ -170,15 +306,15 @@ def find_question(opened: OpenStudy, number: int, judge: str | None) -> Question
     return question
 
 
-def _tell(opened: OpenStudy, question: Question, outcome: float) -> Status:
+def _tell(judging: Judging, question: Question, outcome: float) -> Status:
     """Store an answer. The same answer again is fine; a different one raises AlreadyAnswered."""
-    study = opened.study
-    if not opened.display.ties and outcome not in (0.0, 1.0):
+    study = judging.opened.study
+    if not judging.opened.display.ties and outcome not in (0.0, 1.0):
         raise BadOutcome("this study has no ties and no grades; send 1 if the first is better, 0 if the second is")
     if not study.is_pending(question.id) and study.row(question.id).status == "late":
         return Status.late
     try:
-        study.tell(question.id, outcome, settle=False)
+        study.tell(question.id, outcome, settle=False, undo_seconds=judging.service.settings.undo)
     except LateAnswer:
         return Status.late
     except AlreadyAnswered:
@@ -214,35 +350,52 @@ def undo_vote(opened: OpenStudy, question: Question) -> Status:
     return Status(status) if status in ("skipped", "lost", "late") else Status.undone
 
 
-def _ask_again(opened: OpenStudy, question: Question, judge: str, lease: float) -> int | None:
+def _ask_again(judging: Judging, question: Question) -> int | None:
     """Ask about the same pair, unless it is pending with this judge already; None if nothing more is asked. A ballot
     has each pair once."""
-    if opened.study.judges_claim == "public":
+    study = judging.opened.study
+    if study.judges_claim == "public":
         return None
     pair = question.first, question.second
-    for other in opened.study.pending_of(judge):
+    for other in study.pending_of(judging.judge):
         if {other.first, other.second} == set(pair):
             return other.id
     try:
-        return opened.study.ask(judge=judge, lease=lease, cases=opened.case_ids, pair=pair).id
+        return study.ask(judge=judging.judge, lease=judging.lease, cases=judging.opened.case_ids, pair=pair).id
     except (StudyDone, StudyPaused, NothingToAsk):
         return None
 
 
-def _turn(service: Service, opened: OpenStudy, judge: str, state: JudgingState, questions: list[Question]) -> Turn:
+def _turn(judging: Judging, state: JudgingState, questions: list[Question]) -> Turn:
     """What the judge sees next. Everything written so far is on the disk before the judge hears of it."""
-    if state is JudgingState.paused and is_closed(service.database, opened.id):
+    opened, study, judge = judging.opened, judging.opened.study, judging.judge
+    if state is JudgingState.paused and is_closed(judging.service.database, opened.id):
         state = JudgingState.closed
-    service.database.flush()
-    verdict = opened.study.verdict
+    judging.service.database.flush()
+    verdict = study.verdict
     proved = state is JudgingState.done and verdict.reason == "certified"
-    message = PROVED.format(opened.study.problem.k) if proved else MESSAGES[state]
-    shown = [_shown(opened, question) for question in questions]
-    if opened.study.judges_claim == "public":
-        rows = opened.study.rows_of(judge)
-        part = 1.0 if not rows else sum(row.status != "pending" for row in rows) / len(rows)
-        return Turn(state=state, message=message, questions=shown, progress=part, ballot=len(rows) or None)
-    return Turn(state=state, message=message, questions=shown, progress=_progress(verdict))
+    message = "" if state is JudgingState.open else judging.words(f"judge.state.{state}")
+    turn = Turn(
+        state=state, message=judging.words("judge.state.proved", k=study.problem.k) if proved else message,
+        questions=[_shown(opened, question) for question in questions], answered=judging.given,
+        undo=[f"{study.name}.{question.id}" for question in study.answered_of(judge)],
+        progress=_progress(verdict), needed=_needed(verdict),
+    )  # fmt: skip
+    if study.judges_claim == "public":
+        rows = study.rows_of(judge)
+        turn.ballot, turn.left = len(rows) or None, sum(row.status == "pending" for row in rows)
+        turn.progress = 1.0 if not rows else 1 - turn.left / len(rows)
+    elif turn.needed is not None:
+        turn.left = math.ceil(turn.needed / len(opened.at_work(judge)))
+        if (limit := judging.limit) is not None:
+            turn.left = min(turn.left, limit - turn.answered)
+    return turn
+
+
+def _needed(verdict: Verdict[str]) -> int | None:
+    """About how many more votes the study needs; it does not show who leads."""
+    left = verdict.votes_left
+    return None if verdict.done or left is None or not math.isfinite(left) else math.ceil(left)
 
 
 def _progress(verdict: Verdict[str]) -> float | None:

@@ -1,5 +1,15 @@
 // Calls to the service. All pages use only this.
 
+// The page's words (see words.py): t('judge.answers', { n: 3 }).
+const words = JSON.parse(document.querySelector('meta[name="words"]')?.content ?? '{}')
+const plural = new Intl.PluralRules(document.documentElement.lang)
+
+export function t(name, values = {}) {
+  const found = words[name] ?? name
+  const text = typeof found === 'string' ? found : found[plural.select(values.n)] ?? found.other
+  return text.replace(/\{(\w+)\}/g, (whole, key) => values[key] ?? whole)
+}
+
 const token = document.querySelector('meta[name="form-token"]')?.content
 
 export class Refused extends Error {
@@ -53,8 +63,36 @@ export async function attempt(task, problem = $('#problem')) {
     return await task()
   } catch (error) {
     const lost = error instanceof TypeError || error.name === 'TimeoutError' || error.name === 'AbortError'
-    const words = lost ? 'Cannot reach the service. Check your connection and try again.' : error.message
-    if (problem) problem.textContent = words[0].toUpperCase() + words.slice(1)
-    else say(words)
+    const said = lost ? t('common.unreachable') : error.message
+    if (problem) problem.textContent = said[0].toUpperCase() + said.slice(1)
+    else say(said)
   }
+}
+
+// Copies a text, also over plain http, where browsers have no clipboard API. Says false if nothing was copied; the text of
+// `shown` is then selected, so that it can be copied by hand.
+export async function copyText(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch { /* not allowed, or not there: the old way */ }
+  const area = make('textarea', { class: 'status', readonly: true, 'aria-hidden': 'true', tabindex: '-1' })
+  area.value = text
+  document.body.append(area)
+  area.select()
+  const copied = document.execCommand('copy')
+  area.remove()
+  if (!copied && shown) getSelection().selectAllChildren(shown)
+  return copied
+}
+
+// A button that copies a text and says truly whether it did.
+export function copyButton(label, text, shown = null) {
+  const button = make('button', { type: 'button', onclick: async () => {
+    const copied = await copyText(typeof text === 'function' ? text() : text, shown)
+    say(t(copied ? 'common.copied' : 'common.copy_failed'))
+    button.textContent = copied ? t('common.copied') : t('common.copy_failed')
+    setTimeout(() => { button.textContent = label }, 4000)
+  } }, label)
+  return button
 }

@@ -1,11 +1,19 @@
 // The owner's studies.
 import { $, attempt, call, make } from './api.js'
 
+let next = null
+
 async function list() {
-  const { studies } = await call('GET', '/api/studies')
-  $('#empty').hidden = studies.length > 0
-  $('#studies').replaceChildren(...studies.map(line))
+  const more = await call('GET', `/api/studies${next ? `?before=${encodeURIComponent(next)}` : ''}`)
+  const isArchived = (study) => study.state === 'archived'
+  if (!next) $('#empty').hidden = more.studies.length > 0
+  $('#studies').append(...more.studies.filter((study) => !isArchived(study)).map(line))
+  $('#archived').append(...more.studies.filter(isArchived).map(line))
+  $('#archived-count').textContent = $('#archived').children.length
+  $('#archive').hidden = !$('#archived').children.length
   $('#studies').removeAttribute('aria-busy')
+  next = more.next
+  $('#more').hidden = !next
 }
 
 function line(study) {
@@ -23,4 +31,5 @@ $('#sign-out').addEventListener('click', () => attempt(async () => {
   await call('DELETE', '/api/sessions')
   location.replace('/')
 }))
+$('#more').addEventListener('click', () => attempt(list))
 attempt(list)

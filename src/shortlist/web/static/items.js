@@ -1,8 +1,9 @@
 // Items as people write them. Pure: text in, items out.
 
-const PICTURE = /^https?:\/\/\S+$/
+const ADDRESS = /^https?:\/\/\S+$/
+const KINDS = [['audio', /\.(mp3|m4a|wav|ogg|oga|flac)$/i], ['video', /\.(mp4|m4v|webm|ogv)$/i]]
 
-// One per line: name, name | text, name | address of a picture
+// One per line: name, name | text, name | address of a picture, sound or film
 export function fromLines(text, format = 'text') {
   return lines(text).map((line) => {
     const [name, ...rest] = line.split('|')
@@ -18,16 +19,19 @@ export function fromBlocks(text, format = 'text') {
   })
 }
 
-// A list of names or of objects as the API takes them.
-export function fromJson(text) {
-  const list = JSON.parse(text)
-  if (!Array.isArray(list)) throw new Error('the file must contain a list of items')
-  return list.map((entry) => (typeof entry === 'string' ? { name: entry } : entry))
-}
-
 export const lines = (text) => text.split('\n').map((line) => line.trim()).filter(Boolean)
 
 function item(name, rest, format) {
-  if (PICTURE.test(rest)) return { name, image: rest }
+  if (ADDRESS.test(rest)) {
+    const path = rest.replace(/[?#].*$/, '')
+    const kind = KINDS.find(([, ending]) => ending.test(path))?.[0] ?? 'image'
+    return { name, [kind]: rest }
+  }
   return rest ? { name, text: rest, format } : { name }
+}
+
+// Which names are there twice: every item needs a name of its own.
+export function repeated(items) {
+  const names = items.map((item) => item.name.trim())
+  return [...new Set(names.filter((name, place) => names.indexOf(name) !== place))]
 }

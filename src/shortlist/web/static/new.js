@@ -1,9 +1,11 @@
 // A new study.
-import { $, attempt, call, make } from './api.js'
-import { fromBlocks, fromJson, fromLines, lines } from './items.js'
+import { $, attempt, call, path, say } from './api.js'
+import { advice } from './advice.js'
+import { addFiles, editor, readFile } from './editor.js'
+import { fromBlocks, fromLines, lines, repeated } from './items.js'
 
 const form = $('#new')
-let loaded = [] // items from a JSON file and from pictures
+const listed = [] // items that are edited one by one
 
 function written() {
   const format = form.elements.markdown.checked ? 'markdown' : 'text'
@@ -12,55 +14,83 @@ function written() {
 }
 
 function count() {
-  const all = [...written(), ...loaded]
+  const all = [...written(), ...listed], twice = repeated(all)
   $('#count').textContent = `${all.length} ${all.length === 1 ? 'item' : 'items'}`
+    + (twice.length ? `; ${twice.slice(0, 3).join(', ')} ${twice.length === 1 ? 'is' : 'are'} there twice` : '')
+  $('#one-by-one').disabled = !written().length
   $('label[for="ballot_size"]').hidden = form.elements.judges_claim.value !== 'public'
   for (const choice of form.elements.alone) choice.disabled = isTolerant()
   $('label[for="min_judges"]').hidden = minJudges() === 1
   $('#tolerant-help').hidden = !isTolerant()
+  $('#advice').textContent = advice(all.length, Number(form.elements.k.value), Number(form.elements.judges.value), form.elements.judges_claim.value)
   $('#cases-claim').hidden = !lines(form.elements.cases.value).length
-  $('#picture-list').replaceChildren(...loaded.map((item) => make('li', {}, item.name)))
 }
 
 const isTolerant = () => Number(form.elements.tolerance.value) > 0
 const minJudges = () => (form.elements.alone.value || isTolerant() ? 1 : Number(form.elements.min_judges.value))
+const redraw = editor($('#listed'), listed, count)
 
-async function addPictures(files) {
-  for (const file of files) {
-    const body = new FormData()
-    body.append('file', file)
-    const { image } = await call('POST', '/api/uploads', body)
-    loaded.push({ name: file.name.replace(/\.\w+$/, ''), image })
-    count()
-  }
+function tell(text) {
+  $('#file-note').textContent = text
+  say(text)
 }
 
 async function loadFile(file) {
-  const text = await file.text()
-  if (file.name.endsWith('.json')) loaded.push(...fromJson(text))
-  else form.elements.items.value += (form.elements.items.value.trim() ? '\n' : '') + text
-  count()
+  const { items, notes } = await readFile(file)
+  listed.push(...items)
+  redraw()
+  tell([`${items.length} items read from ${file.name}.`, ...notes].join(' '))
 }
 
 async function create() {
   const value = (name) => form.elements[name].value.trim()
   const body = {
-    name: value('name'), items: [...written(), ...loaded], k: Number(value('k')), delta: Number(value('delta')),
+    name: value('name'), items: [...written(), ...listed], k: Number(value('k')), delta: Number(value('delta')),
     tolerance: Number(value('tolerance') || 0), max_votes: value('max_votes') ? Number(value('max_votes')) : null,
     ties: form.elements.ties.checked, blind: form.elements.blind.checked, instructions: value('instructions'),
     cases: lines(value('cases')), cases_claim: $('#cases-claim').hidden ? 'these' : form.elements.cases_claim.value,
     judges_claim: form.elements.judges_claim.value, ballot_size: Number(value('ballot_size')), min_judges: minJudges(),
+    ...(older ? { from_study: older, takes_over: form.elements.takes_over.checked } : {}),
     seed: crypto.getRandomValues(new Uint32Array(1))[0] >>> 1,
   }
   const made = await call('POST', '/api/studies', body)
   location.assign(`/studies/${encodeURIComponent(made.name)}`)
 }
 
+const older = new URLSearchParams(location.search).get('from')
+
+async function startFrom() {
+  const { items, titles } = await call('GET', path('studies', older, 'items'))
+  listed.push(...items.map((item) => ({ ...item, name: titles[item.name] ?? item.name })))
+  $('#older-name').textContent = older
+  $('#older').hidden = false
+  redraw()
+}
+
+if (older) attempt(startFrom)
 form.addEventListener('input', count)
 form.addEventListener('submit', (event) => {
   event.preventDefault()
   attempt(create)
 })
-$('#pictures').addEventListener('change', (event) => attempt(() => addPictures(event.target.files)))
-$('#file').addEventListener('change', (event) => attempt(() => loadFile(event.target.files[0])))
+$('#one-by-one').addEventListener('click', () => {
+  listed.push(...written())
+  form.elements.items.value = ''
+  redraw({ place: 0, what: 'input' })
+})
+$('#pictures').addEventListener('change', (event) => attempt(async () => {
+  try {
+    await addFiles([...event.target.files], listed, tell)
+  } finally {
+    event.target.value = ''
+    redraw()
+  }
+}))
+$('#file').addEventListener('change', (event) => attempt(async () => {
+  try {
+    await loadFile(event.target.files[0])
+  } finally {
+    event.target.value = ''
+  }
+}))
 count()

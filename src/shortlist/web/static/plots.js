@@ -1,4 +1,5 @@
-// Plots as SVG, drawn by hand from the API's data. Colours come from the style sheet.
+// Plots, drawn by hand from the API's data. Colours come from the style sheet; words are HTML, so that they stay readable.
+import { make } from './api.js'
 
 const SVG = 'http://www.w3.org/2000/svg'
 
@@ -16,63 +17,51 @@ function canvas(width, height, label) {
 }
 
 const scale = (from, to, a, b) => (value) => a + ((value - from) / (to - from || 1)) * (b - a)
-const short = (text, most) => (text.length > most ? text.slice(0, most - 1) + '…' : text)
 
-// One row per item: its rating, a 95 % interval, and whether it is proved to be in or out; a line below the top k.
-// `room` is the width there is, in pixels: on a phone the plot is drawn narrower, so that its text stays readable.
-export function ratings(items, k, room) {
-  const narrow = room < 600, [left, right, width, most] = narrow ? [125, 95, 400, 16] : [190, 160, 900, 26]
-  const row = 26, height = items.length * row + 34
+// One row per item: its name, its rating with a 95 % interval, how much of its proof is there, and its place.
+export function ratings(items, k) {
   const low = Math.min(...items.map((item) => item.low)), high = Math.max(...items.map((item) => item.high))
-  const x = scale(low, high, left, width - right)
-  const sure = items.filter((item) => item.proved).length
-  const svg = canvas(width, height, `Ratings of ${items.length} items; ${sure} are proved to be in or out.`)
-  if (low < 0 && high > 0) svg.append(draw('line', { x1: x(0), x2: x(0), y1: 0, y2: height - 26, class: 'axis' }))
-  items.forEach((item, place) => {
-    const y = place * row + row / 2 + 2, kind = item.proved ?? 'undecided'
-    const title = draw('title', {}, `${item.name}: ${item.utility.toFixed(2)} (${item.low.toFixed(2)} to ${item.high.toFixed(2)})`)
-    const group = draw('g', { class: kind })
-    group.append(
-      title,
-      draw('text', { x: left - 10, y: y + 4, 'text-anchor': 'end', class: 'name' }, short(item.name, most)),
-      draw('line', { x1: x(item.low), x2: x(item.high), y1: y, y2: y, 'stroke-width': 3, opacity: .45 }),
-      draw('circle', { cx: x(item.utility), cy: y, r: 5.5 }),
-      draw('text', { x: width - right + 12, y: y + 4, class: kind }, { in: '✓ in', out: '✗ out', undecided: narrow ? rough(item.chance) : `${rough(item.chance)} likely in` }[kind]),
-    )
-    svg.append(group)
-    if (place === k - 1) {
-      const cut = y + row / 2
-      svg.append(draw('line', { x1: 10, x2: width - 10, y1: cut, y2: cut, class: 'cut' }))
-    }
+  const x = scale(low, high, 2, 98)
+  return items.map((item, place) => {
+    const kind = item.proved ?? 'undecided'
+    const svg = draw('svg', { viewBox: '0 0 100 12', preserveAspectRatio: 'none', 'aria-hidden': 'true' })
+    const marks = draw('g', { class: kind })
+    if (low < 0 && high > 0) svg.append(draw('line', { x1: x(0), x2: x(0), y1: 0, y2: 12, class: 'axis', 'vector-effect': 'non-scaling-stroke' }))
+    marks.append(
+      draw('line', { x1: x(item.low), x2: x(item.high), y1: 6, y2: 6, 'stroke-width': 3, opacity: .45, 'vector-effect': 'non-scaling-stroke' }),
+      draw('line', { x1: x(item.utility), x2: x(item.utility), y1: 6, y2: 6, 'stroke-width': 11, 'stroke-linecap': 'round', 'vector-effect': 'non-scaling-stroke' }))
+    svg.append(marks)
+    const words = { in: '✓ in', out: '✗ out', undecided: `${rough(item.chance)} likely in` }[kind]
+    const share = `${Math.floor(100 * item.filled)} %`
+    const text = `wins about ${percent(1 / (1 + Math.exp(-item.utility)))} of votes against the average item; ${item.votes} votes`
+    return make('li', { class: `${kind}${place === k - 1 ? ' last-in' : ''}`, title: `${item.title}: ${text}` },
+      make('span', { class: 'name', dir: 'auto' }, item.title), wrap(svg),
+      make('span', { class: 'share' }, make('span', { class: 'hidden' }, 'proof '), share), make('span', { class: 'place' }, words))
   })
-  for (const [at, anchor] of [[low, 'start'], [high, 'end']]) {
-    svg.append(draw('text', { x: x(at), y: height - 8, 'text-anchor': anchor, class: 'soft' }, at.toFixed(1)))
-  }
-  return svg
 }
 
-// The error bound against votes, down to delta, on a logarithmic scale.
-export function bound(history, delta, now) {
-  const width = 460, height = 240, left = 52, bottom = 30
-  const points = [{ votes: 0, error_bound: 1 }, ...history, now].filter((point) => point.error_bound > 0)
+function wrap(svg) {
+  const box = make('span', { class: 'interval' })
+  box.append(svg)
+  return box
+}
+
+// The share of the proof that is filled, against votes. `room` is the width there is, in pixels, so that text keeps its size.
+export function progress(history, now, room) {
+  const width = Math.max(260, Math.min(room || 460, 560)), height = 220, left = 46, bottom = 28
+  const points = [...history, now]
   const most = Math.max(...points.map((point) => point.votes), 10)
-  const least = Math.min(delta / 2, ...points.map((point) => point.error_bound))
-  const x = scale(0, most, left, width - 12), y = scale(0, Math.log(least), 12, height - bottom)
-  const svg = canvas(width, height, `The error bound is ${percent(now.error_bound)} after ${now.votes} votes; the goal is ${percent(delta)}.`)
-  for (const level of [1, .1, .01, .001, .0001].filter((level) => level >= least)) {
+  const x = scale(0, most, left, width - 12), y = scale(0, 1, height - bottom, 12)
+  const svg = canvas(width, height, `${Math.floor(100 * now.filled)} % of the proof is filled after ${now.votes} votes.`)
+  for (const level of [0, .25, .5, .75, 1]) {
     svg.append(
-      draw('line', { x1: left, x2: width - 12, y1: y(Math.log(level)), y2: y(Math.log(level)), class: 'axis' }),
-      draw('text', { x: left - 6, y: y(Math.log(level)) + 4, 'text-anchor': 'end', class: 'soft' }, percent(level)),
+      draw('line', { x1: left, x2: width - 12, y1: y(level), y2: y(level), class: level === 1 ? 'delta' : 'axis' }),
+      draw('text', { x: left - 6, y: y(level) + 4, 'text-anchor': 'end', class: 'soft' }, `${100 * level} %`),
     )
   }
-  const steps = points.map((point, place) => {
-    const to = `${x(point.votes).toFixed(1)} ${y(Math.log(point.error_bound)).toFixed(1)}`
-    return place ? `H${x(point.votes).toFixed(1)} L${to}` : `M${to}`
-  })
+  const line = points.map((point, place) => `${place ? 'L' : 'M'}${x(point.votes).toFixed(1)} ${y(point.filled).toFixed(1)}`)
   svg.append(
-    draw('path', { d: steps.join(' '), class: 'curve' }),
-    draw('line', { x1: left, x2: width - 12, y1: y(Math.log(delta)), y2: y(Math.log(delta)), class: 'delta' }),
-    draw('text', { x: width - 14, y: y(Math.log(delta)) - 5, 'text-anchor': 'end', class: 'in' }, `goal: ${percent(delta)}`),
+    draw('path', { d: line.join(' '), class: 'curve' }),
     draw('text', { x: left, y: height - 8, class: 'soft' }, '0'),
     draw('text', { x: width - 12, y: height - 8, 'text-anchor': 'end', class: 'soft' }, `${most.toLocaleString()} votes`),
   )
@@ -103,6 +92,19 @@ export function allocation(pairs, items) {
     svg.append(draw('line', { ...line, class: 'cut' }))
   }
   return svg
+}
+
+// One row per judge: bars of answers in equal spans of time.
+export function activity(found) {
+  const most = Math.max(1, ...Object.values(found.judges).flat())
+  return Object.entries(found.judges).map(([judge, counts]) => {
+    const svg = draw('svg', { viewBox: `0 0 ${counts.length} 10`, preserveAspectRatio: 'none', 'aria-hidden': 'true' })
+    counts.forEach((count, place) => count && svg.append(
+      draw('rect', { x: place + .08, y: 10 - 10 * count / most, width: .84, height: 10 * count / most, class: 'cell' })))
+    const total = counts.reduce((a, b) => a + b, 0)
+    const box = make('li', {}, make('span', { class: 'name', dir: 'auto' }, judge || 'no name'), wrap(svg), make('span', {}, String(total)))
+    return box
+  })
 }
 
 // Only what is proved is shown as 0 or 100 %.

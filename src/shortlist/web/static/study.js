@@ -1,30 +1,80 @@
-// The owner's dashboard: reads the study again every two seconds.
+// The owner's dashboard. The service says when there is something new (server-sent events), and the page then reads it.
 import { $, attempt, call, make, path, say } from './api.js'
-import { allocation, bound, percent, ratings } from './plots.js'
+import { addFiles, editor, readFile } from './editor.js'
+import { activity, allocation, percent, progress, ratings } from './plots.js'
 
-const EVERY = 2000
+const STALE = 25_000 // ms without a sign of life: the service gives one every ten seconds
+const AGAIN = 5000
+const FEW = 40 // items to show at first
 const PRICE = 'Everything that was proved with the larger value is worked out again. After the first question a proof still states '
   + 'the largest value that was ever set. It cannot be made larger again.'
 const study = $('#main').dataset.study
 let drawn = '' // what the plots were drawn from
+let seen = null // when the page was last in step with the service
+let shown = null
+let all = false // whether all items are to be seen
 
 // --- looking ---
 
+let looking = null, again = false
+
+// One look at a time; news that come meanwhile are one more look.
 async function look() {
-  if (!document.hidden) await attempt(async () => show(await call('GET', path('studies', study))), null)
-  setTimeout(look, EVERY)
+  if (looking) {
+    again = true
+    return
+  }
+  looking = attempt(async () => {
+    show(await call('GET', path('studies', study)))
+    alive()
+  }, null)
+  await looking
+  looking = null
+  if (again) {
+    again = false
+    look()
+  }
+}
+
+function listen() {
+  const news = new EventSource(path('studies', study, 'news'))
+  news.addEventListener('changed', look)
+  news.addEventListener('alive', alive)
+  news.addEventListener('error', () => {
+    stale()
+    if (news.readyState === EventSource.CLOSED) {
+      news.close()
+      setTimeout(() => { look(); listen() }, AGAIN)
+    }
+  })
+}
+
+function alive() {
+  seen = Date.now()
+  $('#stale').hidden = true
+}
+
+function stale() {
+  const when = seen === null ? '' : ` It shows the study as it was at ${new Date(seen).toLocaleTimeString()}.`
+  const text = `This page is not up to date: the service does not answer.${when} It tries again by itself.`
+  if ($('#stale').textContent !== text) $('#stale').textContent = text
+  $('#stale').hidden = false
 }
 
 function show(board) {
   const { verdict } = board
+  shown = board
   $('#state').textContent = $('#state').dataset.state = board.state
   for (const button of document.querySelectorAll('[data-state]')) {
     if (button.tagName === 'BUTTON') button.setAttribute('aria-pressed', button.dataset.state === board.state)
   }
   $('.verdict').classList.toggle('done', verdict.done)
-  if ($('#sentence').textContent !== verdict.sentence && verdict.done) say(verdict.sentence)
-  $('#sentence').textContent = verdict.sentence
+  if ($('#sentence').textContent !== board.plain && verdict.done) say(board.plain)
+  $('#sentence').textContent = board.plain
+  $('#filled').value = board.filled
+  $('#filled-text').textContent = `${Math.floor(100 * board.filled)} % of the proof is filled`
   $('#left').textContent = left(board)
+  $('#next').textContent = board.next_votes
   $('#caveats').hidden = !verdict.caveats.length
   rows('#caveats', verdict.caveats.map((text) => make('li', {}, text)))
   $('#guarantee').parentElement.hidden = !verdict.guarantee
@@ -39,42 +89,54 @@ function show(board) {
   judges(board)
   recent(board)
   settings(board)
+  $('#publish').textContent = board.published ? 'Take the results back' : 'Publish the results'
+  $('#results-link').hidden = !board.published
 }
 
 function left(board) {
   if (board.verdict.done) return ''
   const pending = board.counts.pending ? ` ${board.counts.pending} ${board.counts.pending === 1 ? 'question is' : 'questions are'} waiting for an answer.` : ''
-  if (board.verdict.votes_left === null) return `It is too early to estimate how many votes are needed.${pending}`
+  const open = pending + unsettled(board.counts.answered)
+  if (board.verdict.votes_left === null) return `It is too early to estimate how many votes are needed.${open}`
   const range = `${round(board.votes_left_low)} to ${round(board.votes_left_high)}`
-  return `About ${round(board.verdict.votes_left)} more votes are needed (roughly ${range}).${pending}`
+  return `About ${round(board.verdict.votes_left)} more votes are needed (roughly ${range}).${open}`
+}
+
+function unsettled(answers) {
+  return answers ? ` ${answers} ${answers === 1 ? 'answer' : 'answers'} can still be taken back and will count soon.` : ''
 }
 
 function plots(board) {
-  const room = $('#ratings').clientWidth
-  const key = JSON.stringify([board.items, board.bound_history.length, board.verdict.votes, board.settings.delta, room])
+  const room = $('#progress-plot').clientWidth
+  const key = JSON.stringify([board.items, board.bound_history.length, board.verdict.votes, board.filled, room, all, board.activity])
   if (key === drawn) return
   drawn = key
-  $('#ratings').replaceChildren(ratings(board.items, board.settings.k, room))
-  $('#bound').replaceChildren(bound(board.bound_history, board.settings.delta, board.verdict))
+  const few = all ? board.items : board.items.slice(0, Math.max(FEW, board.settings.k + 5))
+  $('#all-items').hidden = few.length === board.items.length
+  $('#all-items').textContent = `Show all ${board.items.length} items`
+  $('#ratings').replaceChildren(...ratings(few, board.settings.k))
+  $('#progress-plot').replaceChildren(progress(board.bound_history, { votes: board.verdict.votes, filled: board.filled }, room))
   $('#pairs').replaceChildren(allocation(board.pairs, board.items))
+  $('#activity').replaceChildren(...activity(board.activity))
+  const clock = (time) => new Date(1000 * time).toLocaleTimeString()
+  const { start, span } = board.activity
+  $('#activity-help').textContent = start ? `From ${clock(start)} to ${clock(start + 30 * span)}; the busiest judges have a line each.` : 'No answers yet.'
 }
 
 function judges(board) {
-  $('#end-open-link').hidden = !board.open_link
   rows('#judges', board.judges.map((judge) => make('tr', { class: judge.is_voided ? 'gone' : null },
-    make('td', {}, judge.name), make('td', {}, String(judge.counts.counted)), make('td', {}, String(judge.counts.skipped)),
-    make('td', {}, judge.agreement === null ? '–' : percent(judge.agreement)),
-    make('td', {}, judge.first_share === null ? '–'
+    make('td', { 'data-label': 'Judge', dir: 'auto' }, judge.name), make('td', { 'data-label': 'Votes' }, String(judge.counts.counted)),
+    make('td', { 'data-label': 'Skips' }, String(judge.counts.skipped)),
+    make('td', { 'data-label': 'Evidence' }, judge.share === null ? '–' : percent(judge.share)),
+    make('td', { 'data-label': 'Agrees with others' }, judge.agreement === null ? '–' : percent(judge.agreement)),
+    make('td', { 'data-label': 'Chooses A' }, judge.first_share === null ? '–'
       : `${percent(judge.first_share)} (${percent(judge.first_low)}–${percent(judge.first_high)})`),
     make('td', {}, ...actions(judge)))))
 }
 
 function actions(judge) {
   if (judge.is_voided) return [`voided (${judge.counts.voided})`]
-  const button = (text, label, task) => make('button', { type: 'button', 'aria-label': `${label} ${judge.name}`, onclick: task }, text)
-  const end = judge.active ? button('End link', 'End the link of', () => endLink(judge.name)) : null
-  return [button('New link', 'New link for', () => newLink(judge.name)), end,
-    button('Void', 'Void all votes of', () => voidJudge(judge))].filter(Boolean)
+  return [make('button', { type: 'button', 'aria-label': `Void ${judge.name}`, onclick: () => voidJudge(judge) }, 'Void')]
 }
 
 function recent(board) {
@@ -83,8 +145,8 @@ function recent(board) {
     const worse = better === vote.first ? vote.second : vote.first
     const undo = make('button', { type: 'button', 'aria-label': `Undo the vote of ${vote.judge}`, onclick: () => voidVote(vote) }, 'Undo')
     return make('tr', { class: vote.status === 'counted' ? null : 'gone' },
-      make('td', {}, vote.judge ?? ''), make('td', {}, tie ? `${better} (tie)` : better), make('td', {}, worse),
-      make('td', {}, new Date(1000 * vote.at).toLocaleTimeString()), make('td', {}, vote.status === 'counted' ? undo : vote.status))
+      make('td', { 'data-label': 'Judge', dir: 'auto' }, vote.judge ?? ''), make('td', { 'data-label': 'Preferred', dir: 'auto' }, tie ? `${better} (tie)` : better),
+      make('td', { 'data-label': 'Over', dir: 'auto' }, worse), make('td', { 'data-label': 'When' }, new Date(1000 * vote.at).toLocaleTimeString()), make('td', {}, vote.status === 'counted' ? undo : vote.status))
   }))
 }
 
@@ -107,10 +169,9 @@ function settings(board) {
     set.ties ? 'ties allowed' : 'no ties', set.blind ? 'blind' : 'names shown',
     set.cases.length ? `${set.cases.length} cases` : 'no cases', ...(set.cases_claim === 'like these' ? ['each case is used once'] : []),
     set.min_judges > 1 ? `a proof needs at least ${set.min_judges} judges` : 'one judge is enough for a proof',
-    `sampling rule ${set.sampling}`, `stopping rule ${set.stopping}`,
   ].join(' · ')
   $('#cases').replaceChildren(...set.cases.slice(0, 20).map((text) => make('li', {}, text.slice(0, 80))))
-  $('#csv').toggleAttribute('hidden', !board.verdict.votes)
+  for (const id of ['#csv', '#all-csv']) $(id).toggleAttribute('hidden', !board.verdict.votes)
   limits(set)
 }
 
@@ -129,17 +190,6 @@ const act = (task) => attempt(async () => {
   const board = await task()
   if (board?.verdict) show(board)
 })
-
-function newLink(judge) {
-  return act(async () => { link(await call('POST', path('studies', study, 'judges', 'link'), { judge })) })
-}
-
-function endLink(judge) {
-  return act(async () => {
-    await call('POST', path('studies', study, 'judges', 'revoke'), { judge })
-    return call('GET', path('studies', study))
-  })
-}
 
 async function voidJudge(judge) {
   const text = `${judge.name} gets no more questions. Their votes (${judge.counts.counted}) no longer count for the items they preferred, `
@@ -166,37 +216,9 @@ function sure(title, text, action) {
   })
 }
 
-function link(made) {
-  const copy = make('button', { type: 'button', onclick: async () => {
-    await navigator.clipboard?.writeText(made.link)
-    say('Copied.')
-    copy.textContent = 'Copied'
-  } }, 'Copy')
-  const name = made.judge ?? 'Anyone'
-  $('#links').append(make('li', {}, make('strong', {}, name), make('span', { class: 'secret' }, made.link), copy))
-}
-
 for (const button of document.querySelectorAll('button[data-state]')) {
   button.addEventListener('click', () => act(() => call('PUT', path('studies', study, 'state'), { state: button.dataset.state })))
 }
-$('#add-judges').addEventListener('submit', (event) => {
-  event.preventDefault()
-  act(async () => {
-    const names = $('#names').value.split(/[,\n]/).map((name) => name.trim()).filter(Boolean)
-    const { links } = await call('POST', path('studies', study, 'judges'), { names })
-    links.forEach(link)
-    $('#names').value = ''
-    return call('GET', path('studies', study))
-  })
-})
-$('#open-link').addEventListener('click', () => act(async () => {
-  link(await call('POST', path('studies', study, 'open-link')))
-  return call('GET', path('studies', study))
-}))
-$('#end-open-link').addEventListener('click', () => act(async () => {
-  await call('DELETE', path('studies', study, 'open-link'))
-  return call('GET', path('studies', study))
-}))
 $('#limits').addEventListener('submit', async (event) => {
   event.preventDefault()
   const votes = $('#limit-votes'), delta = $('#limit-delta'), judges = $('#limit-judges'), body = {}
@@ -214,6 +236,80 @@ $('#limits').addEventListener('submit', async (event) => {
   }, $('#limits-problem'))
 })
 $('#print').addEventListener('click', () => print())
+$('#all-items').addEventListener('click', () => {
+  all = true
+  plots(shown)
+})
+$('#publish').addEventListener('click', async () => {
+  const published = !shown.published
+  const text = 'Everybody who has the address can then see them. Publish them when judging is over: results that judges see influence '
+    + 'their votes, and then nothing is proved.'
+  if (published && shown.state === 'open' && !await sure('Publish the results while judging goes on?', text, 'Publish')) return
+  attempt(async () => {
+    await call('PUT', path('studies', study, 'published'), { published })
+    await look()
+  }, $('#results-problem'))
+})
+
+// --- changing items ---
+
+const edited = []
+let before = null // the items as they were when the dialog was opened
+const redraw = editor($('#edit-list'), edited, () => {}, () => before !== null && !before.can_edit)
+const note = (text) => { $('#edit-note').textContent = text }
+
+async function edit() {
+  before = await call('GET', path('studies', study, 'items'))
+  edited.splice(0, edited.length, ...before.items.map((item) => ({ ...item, name: before.titles[item.name] ?? item.name })))
+  $('#edit-more').hidden = !before.can_edit
+  $('#edit-k').value = shown.settings.k
+  $('#edit-help').textContent = before.can_edit
+    ? 'You can change everything until the first question. Links that you gave out stay. The record begins again: publish its hash after this.'
+    : 'Correct names and typing errors. Votes before and after count as votes on the same item, and the result says what was corrected '
+      + 'and when. All pages show the new name; downloads (CSV, report, proof) keep the old one. If the meaning changes, start a new study instead.'
+  note('')
+  $('#edit-problem').textContent = ''
+  redraw()
+  $('#edit').showModal()
+}
+
+async function save() {
+  if (before.can_edit) {
+    await call('PUT', path('studies', study, 'items'), { items: edited, k: Number($('#edit-k').value) })
+  } else {
+    for (const [place, item] of edited.entries()) {
+      const old = before.items[place], change = { item: old.name }
+      if (item.name !== (before.titles[old.name] ?? old.name)) change.name = item.name
+      if (item.text !== old.text) change.text = item.text
+      if (Object.keys(change).length > 1) await call('POST', path('studies', study, 'items', 'correct'), change)
+    }
+  }
+  $('#edit').close()
+  await look()
+}
+
+const inEdit = (task) => attempt(task, $('#edit-problem'))
+$('#edit-items').addEventListener('click', () => attempt(edit))
+$('#edit-cancel').addEventListener('click', () => $('#edit').close())
+$('#edit-save').addEventListener('click', () => inEdit(save))
+$('#edit-form').addEventListener('submit', (event) => event.preventDefault())
+$('#edit-add').addEventListener('click', () => {
+  edited.push({ name: '' })
+  redraw({ place: edited.length - 1, what: 'input' })
+})
+for (const [id, add] of [['#edit-files', (files) => addFiles(files, edited, note)],
+  ['#edit-file', async ([file]) => { edited.push(...(await readFile(file)).items) }]]) {
+  $(id).addEventListener('change', (event) => inEdit(async () => {
+    try {
+      await add([...event.target.files])
+    } finally {
+      event.target.value = ''
+      redraw()
+    }
+  }))
+}
+addEventListener('resize', () => shown && plots(shown))
+document.addEventListener('visibilitychange', () => document.hidden || look())
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.')
 
@@ -222,4 +318,6 @@ function round(value) {
   return (Math.max(1, Math.round(value / digits)) * digits).toLocaleString()
 }
 
+setInterval(() => seen !== null && Date.now() - seen > STALE && stale(), 1000)
 look()
+listen()

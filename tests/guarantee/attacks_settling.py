@@ -1,4 +1,4 @@
-"""Doors of answers: judges who take answers back, stay silent or vote again until noise proves what they want, and bets
+"""Attacks by judges who take answers back, stay silent or vote again until noise proves what they want, and bets
 that know the drawn case.
 
 Two equal items, S* = {"a"}, k = 1, and a judge who sees what a fair coin says and wants "b". The event is that "b" is
@@ -16,7 +16,7 @@ from shortlist import create_study
 from shortlist.errors import StudyDone
 from shortlist.study import study as study_module
 from shortlist.study.state import next_question
-from tests.guarantee.doors import DELTA, Door
+from tests.guarantee.attacks import DELTA, Attack
 
 QUESTIONS = 24
 
@@ -143,27 +143,27 @@ def case_dependent_bet(safeguard, seed):
 
 
 SHOWN = "a question that was shown is answered or lost"
-DOORS = [
-    Door(
+ATTACKS = [
+    Attack(
         "undo, then skip", "an answer that was taken back can only be answered again or lost",
         "a skip does not follow the answer", attack(undo_then_skip, skip_instead),
     ),
-    Door(
+    Attack(
         "undo, then let it expire", SHOWN, "the page says what was shown", attack(undo_then_expiry, expiry_unseen),
     ),
-    Door(
+    Attack(
         "undo, then another case", "the question stays, with its case and bet",
         "a skip does not follow the answer", attack(undo_then_another_case, skip_then_another_case), runs=(100, 60),
     ),
-    Door(
+    Attack(
         "undo a settled vote, then vote the other way",
         "undo is one-sided, and the judge bets nothing more on the pair",
         "a judge has one name", attack(same_name, another_name), runs=(100, 60),
     ),
-    Door(
+    Attack(
         "let losing questions expire", SHOWN, "the page says what was shown", attack(expiry, expiry_unseen),
     ),
-    Door(
+    Attack(
         "a bet that knows the drawn case", "the bet is fixed before the case is drawn",
         "whoever chooses a pair does not know the next draw", case_dependent_bet,
     ),

@@ -1,4 +1,4 @@
-"""Doors of records: votes and cases that are used again, a record that is cut back, and choices made after a look.
+"""Attacks on records: votes and cases that are used again, a record that is cut back, and choices made after a look.
 
 S* is fixed beforehand: in pure noise every set of k items is one that no outsider is expected to beat, so for each of
 them a proof that contradicts it may happen in a share delta of the studies.
@@ -19,9 +19,9 @@ from shortlist.errors import BrokenChain, CasesUsedUp, StudyDone
 from shortlist.study import state as study_state
 from shortlist.study.events import Skipped, Told
 from shortlist.study.state import apply_all
-from tests.guarantee.doors import DELTA, Door
-from tests.guarantee.doors_files import claims, command, folder
-from tests.guarantee.doors_imports import noise
+from tests.guarantee.attacks import DELTA, Attack
+from tests.guarantee.attacks_files import claims, command, folder
+from tests.guarantee.attacks_imports import noise
 from tests.guarantee.test_edges import contradicts
 
 ITEMS = [f"item {number}" for number in range(8)]
@@ -180,33 +180,33 @@ def end_before_losses(safeguard, seed, votes=40):
     return contradicts(study.verdict, {"a"})
 
 
-DOORS = [
-    Door(
+ATTACKS = [
+    Attack(
         "recorded votes drawn again and again", "`run --votes` uses each recorded vote once",
         "the votes on a pair are complete", recorded_votes, runs=(12, 3), many=(60, 12),
     ),
-    Door(
+    Attack(
         "cases drawn again and again", "for a claim about cases like these, each case serves one question",
         "cases are drawn from those that the claim is about", few_cases, runs=(60, 60), many=(400, 400),
     ),
-    Door(
+    Attack(
         "back to an older record", "events are chained by hashes", "somebody else knows the last hash",
         older_record, runs=(20, 10), many=(200, 100),
     ),
-    Door(
+    Attack(
         "a new seed until it certifies", "none: report every study, or divide δ by their number",
         "no other study was run", another_seed, runs=(100, 10), many=(1000, 100),
     ),
-    Door(
+    Attack(
         "a smaller delta after a look", "what was proved with the larger delta is worked out again",
         "lowering delta was decided beforehand; if not, the larger delta is what is proved", lower_delta,
         runs=(100, 30),
     ),
-    Door(
+    Attack(
         "end the study before an answer, then raise the budget", "all answers after the end count",
         "answers are fresh", end_before_losses,
     ),
-    Door(
+    Attack(
         "another k after a look", "k is fixed when a study is created", "no other k was tried", another_k,
         runs=(50, 20), many=(400, 400), breaks=False,
     ),

@@ -1,4 +1,4 @@
-"""Doors of people, for studies whose claim is about the public (ballots) or that need at least m judges.
+"""Attacks by people, for studies whose claim is about the public (ballots) or that need at least m judges.
 
 In every world of ballots the public is even about all pairs, and each judge has a taste of their own,
 drawn by a coin, so S* = {"a"} holds for the public's mean.
@@ -13,7 +13,7 @@ from shortlist import create_study
 from shortlist.core.pairs import pair_number
 from shortlist.errors import NeedsJudges, NothingToAsk, ShortlistError, StudyDone
 from shortlist.study import ballots
-from tests.guarantee.doors import DELTA, Door
+from tests.guarantee.attacks import DELTA, Attack
 from tests.guarantee.test_edges import contradicts
 
 ITEMS = ["a", "b", "c", "d", "e", "f"]
@@ -162,14 +162,14 @@ def two_judges_finish(seed, most=2000):
 BALLOT = "one ballot per judge, on which no item is bet against twice"
 FRESH = "judges are independent draws from the public"
 RUNS = (30, 30)
-DOORS = [
-    Door("one target five times on a ballot", BALLOT, FRESH, sessions(100, 5, ITEMS[:3]), RUNS),
-    Door("ten judges in sessions", BALLOT, FRESH, sessions(10, 60, ITEMS[:3]), RUNS),
-    Door("raters used again and again", BALLOT, FRESH, raters_reused, RUNS),
-    Door("a judge who comes back", "later votes of a judge bet nothing", "a judge has one name", returning, RUNS),
-    Door("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting, (30, 15)),
-    Door("a ballot drawn around conflicts of interest", "a ballot is drawn first, then cut", FRESH, conflicts, RUNS),
-    Door(
+ATTACKS = [
+    Attack("one target five times on a ballot", BALLOT, FRESH, sessions(100, 5, ITEMS[:3]), RUNS),
+    Attack("ten judges in sessions", BALLOT, FRESH, sessions(10, 60, ITEMS[:3]), RUNS),
+    Attack("raters used again and again", BALLOT, FRESH, raters_reused, RUNS),
+    Attack("a judge who comes back", "later votes of a judge bet nothing", "a judge has one name", returning, RUNS),
+    Attack("quitting by taste", "what is not answered on a ballot is lost", FRESH, quitting, (30, 15)),
+    Attack("a ballot drawn around conflicts of interest", "a ballot is drawn first, then cut", FRESH, conflicts, RUNS),
+    Attack(
         "one judge fills two accounts (m = 2)", "every step of a proof needs evidence of m judges",
         "names are different people", one_judge_fills_accounts, (20, 8),
     ),

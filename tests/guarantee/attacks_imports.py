@@ -1,4 +1,4 @@
-"""Doors of imports into a study: sorted votes, the same votes again, new votes taken for old ones. Items are equal, so
+"""Attacks through imports: sorted votes, the same votes again, new votes taken for old ones. Items are equal, so
 every item that is proved in or out is a false claim for some top k that the theorem allows.
 """
 
@@ -8,11 +8,13 @@ from unittest.mock import patch
 import numpy as np
 
 from shortlist import create_study
+from shortlist.analysis.votes import as_table
 from shortlist.core.betting import Imports
 from shortlist.study import importing
 from shortlist.study.importing import ImportRows
-from tests.guarantee.doors import DELTA, Door
-from tests.guarantee.doors_files import claims
+from shortlist.study.rows import counted
+from tests.guarantee.attacks import DELTA, Attack
+from tests.guarantee.attacks_files import claims
 
 
 def noise(rng, votes, n=2):
@@ -109,16 +111,50 @@ def second_file(safeguard, seed):
     return claims(study.examine())
 
 
+def own_votes(safeguard, seed):
+    """Two items, 60 coin flips told one by one; every ten, all votes are exported and imported back. Without the
+    safeguard the ids that exports write are removed."""
+    rng = np.random.default_rng((15, seed))
+    study = create_study(["0", "1"], 1, DELTA)
+    for vote in range(60):
+        if study.verdict.done:
+            return True
+        study.tell(study.ask(), float(rng.integers(0, 2)))
+        if vote % 10 == 9:
+            back = as_table(counted(study.rows))
+            first, second = ([back.items[i] for i in side] for side in (back.first, back.second))
+            ids = back.id if safeguard else [f"{vote} {row}" for row in range(len(back))]
+            study.import_votes(first, second, back.outcome.tolist(), id=ids)
+    return claims(study.examine())
+
+
+def same_raters(safeguard, seed):
+    """Two items, three raters who each always prefer the same one, 30 files with a new case each. Without the
+    safeguard the units of every file are numbered for themselves."""
+    tastes = np.random.default_rng((16, seed)).integers(0, 2, 3).astype(float).tolist()
+    study = create_study(["0", "1"], 1, DELTA)
+    for file in range(30):
+        units = [(f"case {file}", f"rater {rater}") if safeguard else f"file {file}" for rater in range(3)]
+        study.import_votes(["0"] * 3, ["1"] * 3, tastes, unit=units, id=[f"{file} {rater}" for rater in range(3)])
+    return claims(study.examine())
+
+
 SORTED = "a fixed part of the stake is on counts, and bets on votes that look sorted are dropped"
 ONCE = "a row is counted once"
 GROWN = "earlier rows come first, or rows have ids"
-DOORS = [
-    Door("an import sorted by winner", SORTED, "all votes on a pair are there", sorted_batches(1)),
-    Door("three imports sorted by winner", SORTED, "all votes on a pair are there", sorted_batches(3)),
-    Door("the same file imported six times", ONCE, GROWN, six_times(growing=False), runs=(50, 40)),
-    Door("a growing file imported six times", ONCE, GROWN, six_times(growing=True), runs=(50, 60)),
-    Door(
+ATTACKS = [
+    Attack("an import sorted by winner", SORTED, "all votes on a pair are there", sorted_batches(1)),
+    Attack("three imports sorted by winner", SORTED, "all votes on a pair are there", sorted_batches(3)),
+    Attack("the same file imported six times", ONCE, GROWN, six_times(growing=False), runs=(50, 40)),
+    Attack("a growing file imported six times", ONCE, GROWN, six_times(growing=True), runs=(50, 60)),
+    Attack(
         "a second file of new votes", "which rows are old does not depend on outcomes; one grid for all imports",
         "ids of new votes are new", second_file, runs=(50, 60),
+    ),
+    Attack("a study's own votes imported back", ONCE, "exported votes keep their ids", own_votes, runs=(60, 20)),
+    Attack(
+        "thirty imports that share their raters",
+        "rows that share a case or a judge with an earlier import weigh nothing",
+        "labels mean the same in every file", same_raters, runs=(20, 20),
     ),
 ]  # fmt: skip

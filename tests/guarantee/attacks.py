@@ -1,8 +1,8 @@
-"""Doors: ways in which votes that are not what the theorem assumes get into a study or a file, as attacks on noise.
+"""Attacks: ways to get votes into a study or a file that are not what the theorem assumes, played on pure noise.
 
-Each door is played with its safeguard and without it, through the public interface and the commands. The safeguard is
+Each attack is played with its safeguard and without it, through the public interface and the commands. The safeguard is
 switched off by means of the test only: a patch, labels that say nothing, or the same votes told another way. A run is
-fooled if it makes a claim that is false. `python -m tests.guarantee.doors` prints the table of docs/doors.md.
+fooled if it makes a claim that is false. `python -m tests.guarantee.attacks` prints the table of docs/attacks.md.
 """
 
 import argparse
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from importlib import import_module
 
 DELTA = 0.05
-MODULES = ("doors_files", "doors_imports", "doors_records", "doors_settling", "doors_people")
+MODULES = ("attacks_files", "attacks_imports", "attacks_records", "attacks_settling", "attacks_people")
 
 
 @dataclass(frozen=True)
-class Door:
+class Attack:
     """`fooled(safeguard, seed)` plays one study or file. `runs` are with the safeguard and without it in `make test`,
     and `many` in `make slow`. `breaks` is False where only the bound is larger without the safeguard, and no excess is
     measured."""
@@ -38,11 +38,11 @@ class Door:
         return found / runs
 
 
-def all_doors() -> list[Door]:
-    return [door for module in MODULES for door in import_module(f"tests.guarantee.{module}").DOORS]
+def all_attacks() -> list[Attack]:
+    return [attack for module in MODULES for attack in import_module(f"tests.guarantee.{module}").ATTACKS]
 
 
-def row(door: Door, runs: tuple[int, int]) -> str:
+def row(attack: Attack, runs: tuple[int, int]) -> str:
     """A row of the table. Progress goes to standard error."""
     shares = []
     for safeguard, size in zip((False, True), runs[::-1], strict=True):
@@ -52,23 +52,23 @@ def row(door: Door, runs: tuple[int, int]) -> str:
             nonlocal done
             done += 1
             word = "on" if safeguard else "off"
-            print(f"\r{door.name}, safeguard {word}: {done}/{size}\033[K", end="", file=sys.stderr, flush=True)
+            print(f"\r{attack.name}, safeguard {word}: {done}/{size}\033[K", end="", file=sys.stderr, flush=True)
 
-        shares.append(door.share(safeguard, size, tick))
+        shares.append(attack.share(safeguard, size, tick))
     print("\r\033[K", end="", file=sys.stderr)
     off, on = shares
-    return f"| {door.name} | {door.safeguard} | {door.assumes} | {off:.2f} of {runs[1]} | {on:.3f} of {runs[0]} |"
+    return f"| {attack.name} | {attack.safeguard} | {attack.assumes} | {off:.2f} of {runs[1]} | {on:.3f} of {runs[0]} |"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Play all doors and print the table of docs/doors.md.")
+    parser = argparse.ArgumentParser(description="Play all attacks and print the table of docs/attacks.md.")
     parser.add_argument("--many", action="store_true", help="as many runs as make slow")
-    parser.add_argument("--only", default="", help="doors whose name contains this")
+    parser.add_argument("--only", default="", help="attacks whose name contains this")
     options = parser.parse_args()
-    print("| door | safeguard | what is left to assume | false claims without it | with it |\n|---|---|---|---|---|")
-    for door in all_doors():
-        if options.only in door.name:
-            print(row(door, door.many if options.many else door.runs), flush=True)
+    print("| attack | safeguard | what is left to assume | false claims without it | with it |\n|---|---|---|---|---|")
+    for attack in all_attacks():
+        if options.only in attack.name:
+            print(row(attack, attack.many if options.many else attack.runs), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Doors of vote files: rows that share a source of chance, units that grow, bets made after a look. Items are equal
-unless a docstring says otherwise, so every item that is proved in or out is a false claim for some top k that the
+"""Attacks through vote files: rows that share a source of chance, units that grow, bets made after a look. Items are
+equal unless a docstring says otherwise, so every item that is proved in or out is a false claim for some top k that the
 theorem allows.
 """
 
@@ -20,7 +20,7 @@ from shortlist.core import arrays
 from shortlist.core.betting import Ledger
 from shortlist.core.units import find_units
 from shortlist.study.sql import close_databases
-from tests.guarantee.doors import DELTA, Door
+from tests.guarantee.attacks import DELTA, Attack
 
 
 def claims(verdict):
@@ -28,7 +28,7 @@ def claims(verdict):
 
 
 def by_row(draw, false=claims, **options):
-    """A door of files with units. Without the safeguard every row is a unit of its own."""
+    """An attack with units. Without the safeguard every row is a unit of its own."""
 
     def fooled(safeguard, seed):
         first, second, outcome, unit = draw(np.random.default_rng((7, seed)))
@@ -75,7 +75,7 @@ def one_pair(rng, after_win, after_loss, cases=150):
 
 
 def weighing(draw, share):
-    """A door of files whose units do not all have the same rows. Without the safeguard a row weighs `share`, given how
+    """An attack with units that do not all have the same rows. Without the safeguard a row weighs `share`, given how
     many rows its unit has."""
 
     def careless(*given):
@@ -174,33 +174,33 @@ def arena_hard_file(safeguard, seed):
 
 UNITS = "rows of one case are one unit"
 CASES = "cases are drawn afresh, and their rows do not depend on answers"
-DOORS = [
-    Door(
+ATTACKS = [
+    Attack(
         "two games on one case", UNITS, CASES, by_row(lambda rng: copied(rng, 80, 2, 5), n=5),
         runs=(60, 150),
     ),
-    Door("five raters on one case", UNITS, CASES, by_row(lambda rng: copied(rng, 60, 5, 3), n=3)),
-    Door(
+    Attack("five raters on one case", UNITS, CASES, by_row(lambda rng: copied(rng, 60, 5, 3), n=3)),
+    Attack(
         "a benchmark: all pairs on the same cases", UNITS, CASES,
         by_row(benchmark, against_the_member, n=LEADERS + 1 + REST), runs=(50, 50),
     ),
-    Door(
+    Attack(
         "Arena-Hard files through the command certify", UNITS, CASES, arena_hard_file, runs=(60, 30), many=(200, 200),
     ),
-    Door(
+    Attack(
         "a second vote of a unit after a win", "where units differ, the first row against an item counts alone",
         "the first row of a unit is a fair one",
         weighing(lambda rng: one_pair(rng, [1.0], []), lambda rows: np.full(len(rows), 0.5)),
     ),
-    Door(
+    Attack(
         "ties added after losses", "where units differ, the first row against an item counts alone",
         "the first row of a unit is a fair one",
         weighing(lambda rng: one_pair(rng, [], [0.5] * 4), lambda rows: 1.0 / rows),
     ),
-    Door(
+    Attack(
         "a bet on row 2 after row 1", "all bets of a unit are made before it is read", CASES, bet_after_row_one,
     ),
-    Door(
+    Attack(
         "a column of bets in a table", "`certify` makes its own bets", "rows are in the order in which they were cast",
         bets_column,
     ),

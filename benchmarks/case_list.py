@@ -1,0 +1,150 @@
+"""How many calls does a proof over a list of cases take? On tables of answers that are known in full.
+
+    python benchmarks/case_list.py                                    # invented tables
+    python benchmarks/case_list.py --votes FILE                       # real ones: a CSV file with the columns below
+    python benchmarks/case_list.py --sizes 10x80 --runs 10
+
+prints the tables of docs/results.md. A table has the answer of a judge to every pair, case and order of showing. `now`
+is a study with known answers, `before` one without them, ended after 6,000 votes. `all pairs` asks the whole table.
+`one baseline` compares every item with one of them on all cases, in both orders, and takes the best by share of wins;
+each item is the baseline once. Who is right is known from the whole table. Invented tables without a top k are drawn
+again, and real ones left out. FILE has a row for each answer: model_a (shown first), model_b, winner (model_a, model_b
+or tie), judge, question.
+"""
+
+import argparse
+import csv
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import shortlist
+from shortlist.core.linalg import one_thread
+from shortlist.core.pairs import Floats
+from shortlist.study.answer_table import AnswerTable
+
+DELTA, MOST_VOTES = 0.05, 6000
+SHARE = {"model_a": 1.0, "model_b": 0.0, "tie": 0.5}
+
+
+class Played(NamedTuple):
+    calls: int
+    votes: int
+    proved: bool
+    right: bool
+
+
+def means(table: Floats) -> Floats:
+    """What each item gets against each other, over all cases and both orders. `table[x, y, c]`: x is shown first."""
+    first = table.mean(axis=2)
+    mean: Floats = (first + (1 - first).T) / 2
+    return mean
+
+
+def true_top(table: Floats, k: int) -> set[int] | None:
+    """The k items that are ahead of all others; ties go to the one that is listed first. None if there are none."""
+    mean, n = means(table), len(table)
+    ahead = (mean > 0.5) | ((mean == 0.5) & (np.arange(n)[:, None] < np.arange(n)))
+    np.fill_diagonal(ahead, False)
+    top = set(np.argsort(-ahead.sum(axis=1), kind="stable")[:k].tolist())
+    is_top = all(ahead[i, j] for i in top for j in set(range(n)) - top)
+    return top if is_top else None
+
+
+def invent(n: int, cases: int, k: int, rng: np.random.Generator) -> Floats:
+    """Ratings from a normal distribution; each cell is drawn once."""
+    while True:
+        theta = rng.standard_normal(n)
+        chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+        table = (rng.random((n, n, cases)) < chance[:, :, None]).astype(np.float64)
+        if true_top(table, k) is not None:
+            return table
+
+
+def read(file: Path) -> dict[str, Floats]:
+    """The table of each judge in the file."""
+    rows = list(csv.DictReader(file.open()))
+    items = sorted({row[side] for row in rows for side in ("model_a", "model_b")})
+    cases = sorted({row["question"] for row in rows})
+    tables: dict[str, Floats] = defaultdict(lambda: np.full((len(items), len(items), len(cases)), np.nan))
+    for row in rows:
+        place = items.index(row["model_a"]), items.index(row["model_b"]), cases.index(row["question"])
+        tables[row["judge"]][place] = SHARE[row["winner"]]
+    for judge, table in tables.items():
+        table[np.arange(len(items)), np.arange(len(items))] = 0.5
+        assert not np.isnan(table).any(), f"judge {judge} has not answered everything"
+    return tables
+
+
+def play(table: Floats, k: int, seed: int, workers: int, knows: bool, position: str) -> Played:
+    """A study on the table, with or without known answers."""
+    items = [f"item {place}" for place in range(len(table))]
+    number = {item: place for place, item in enumerate(items)}
+    kept = AnswerTable.facts
+    if not knows:
+        AnswerTable.facts = lambda *_: frozenset()  # type: ignore[method-assign]
+    try:
+        study = shortlist.create_study(items, k, DELTA, seed=seed, max_votes=None if knows else MOST_VOTES)
+        run = shortlist.run_study(
+            study, lambda a, b, case: float(table[number[a], number[b], int(case.text)]), workers=workers,
+            cases=[str(case) for case in range(table.shape[2])], position=position, warn=lambda text: None,
+        )  # fmt: skip
+    finally:
+        AnswerTable.facts = kept  # type: ignore[method-assign]
+    found = {number[item] for item in run.verdict.top}
+    return Played(run.costs.calls, run.verdict.votes, run.verdict.reason == "certified", found == true_top(table, k))
+
+
+def baseline(table: Floats, k: int) -> Iterator[bool]:
+    """Whether all against one baseline gives the right top k, for each baseline. The baseline itself ties."""
+    mean = means(table)
+    for place in range(len(table)):
+        yield set(np.argsort(-mean[:, place], kind="stable")[:k].tolist()) == true_top(table, k)
+
+
+def show(name: str, tables: list[tuple[Floats, int]], workers: int, position: str) -> None:
+    now, before, right = [], [], []
+    for seed, (table, k) in enumerate(tables):
+        now.append(play(table, k, seed, workers, True, position))
+        before.append(play(table, k, seed, workers, False, position))
+        right += list(baseline(table, k))
+    n, cases = len(tables[0][0]), tables[0][0].shape[2]
+    columns = [name, f"{n * (n - 1) * cases:,}", f"{2 * (n - 1) * cases:,} ({np.mean(right):.0%} right)"]
+    for played in (before, now):
+        calls, is_open = [one.calls for one in played], sum(not one.proved for one in played)
+        wrong = sum(one.proved and not one.right for one in played)
+        spread = f"{np.mean(calls):,.0f} ({min(calls):,} to {max(calls):,})"
+        columns.append(f"{spread}; {is_open} open, {wrong} wrong of {len(played)}")
+    print(f"| {' | '.join(columns)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Calls to a proof over a list of cases.")
+    parser.add_argument("--votes", type=Path)
+    parser.add_argument("--sizes", nargs="*", default=["10x80", "10x200", "20x80", "20x200"])
+    parser.add_argument("--k", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--position", default="random")
+    given = parser.parse_args()
+    print("| tables | all pairs | one baseline | before: calls | now: calls |\n|---|--:|--:|--:|--:|")
+    with one_thread():
+        if given.votes:
+            for judge, table in sorted(read(given.votes).items()):
+                for k in range(1, len(table)):
+                    if true_top(table, k) is not None:
+                        tables = [(table, k)] * given.runs
+                        show(f"{judge}, k = {k}", tables, given.workers, given.position)
+            return
+        for size in given.sizes:
+            n, cases = map(int, size.split("x"))
+            rng = np.random.default_rng(n * cases)
+            tables = [(invent(n, cases, given.k, rng), given.k) for _ in range(given.runs)]
+            show(f"n = {n}, C = {cases}, k = {given.k}", tables, given.workers, given.position)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+// The results, for everybody once they are published.
+import { $, attempt, call, make, path } from './api.js'
+
+const study = $('#main').dataset.study
+
+function winner(item) {
+  const picture = item.image ? make('img', { src: item.image, alt: `Picture of ${item.title}`, loading: 'lazy' }) : null
+  return make('li', {}, picture, make('span', { class: 'name', dir: 'auto' }, item.title),
+    item.proved === 'in' ? make('span', { class: 'place' }, '✓ proved') : null)
+}
+
+attempt(async () => {
+  const found = await call('GET', path('studies', study, 'results'))
+  $('#sentence').textContent = found.plain
+  $('#numbers').textContent = `${found.votes.toLocaleString()} votes by ${found.judges.toLocaleString()} ${found.judges === 1 ? 'judge' : 'judges'} on ${found.items.length} items.`
+  $('#caveats').hidden = !found.caveats.length
+  $('#caveats').replaceChildren(...found.caveats.map((text) => make('li', {}, text)))
+  $('#top').replaceChildren(...found.items.filter((item) => item.top).map(winner))
+  $('#rest').replaceChildren(...found.items.filter((item) => !item.top).map((item) => make('li', { dir: 'auto' }, item.title)))
+  $('#claims').textContent = found.claims.join(' ')
+  $('#guarantee').textContent = found.guarantee && `Guarantee: ${found.guarantee}.`
+  $('#head').textContent = `event ${found.head.events}, hash ${found.head.hash}`
+})
