@@ -24,9 +24,9 @@ import numpy as np
 import shortlist
 from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats
-from shortlist.study.answer_table import AnswerTable
+from shortlist.study.claims import AnswerTable
 
-DELTA, MOST_VOTES = 0.05, 6000
+DELTA, MOST_VOTES, CLEAR = 0.05, 6000, 0.05
 SHARE = {"model_a": 1.0, "model_b": 0.0, "tie": 0.5}
 
 
@@ -35,6 +35,15 @@ class Played(NamedTuple):
     votes: int
     proved: bool
     right: bool
+
+
+class Cell(NamedTuple):
+    """What was played on one judge and k, or on one size of invented tables."""
+
+    margin: float
+    before: list[Played]
+    now: list[Played]
+    right: list[bool]
 
 
 def means(table: Floats) -> Floats:
@@ -52,6 +61,12 @@ def true_top(table: Floats, k: int) -> set[int] | None:
     top = set(np.argsort(-ahead.sum(axis=1), kind="stable")[:k].tolist())
     is_top = all(ahead[i, j] for i in top for j in set(range(n)) - top)
     return top if is_top else None
+
+
+def margin(table: Floats, k: int) -> float:
+    """How far the closest pair of an item of the top k and another one is from a tie."""
+    mean, top = means(table), true_top(table, k) or set()
+    return min(float(mean[i, j]) - 0.5 for i in top for j in set(range(len(table))) - top)
 
 
 def invent(n: int, cases: int, k: int, rng: np.random.Generator) -> Floats:
@@ -105,20 +120,38 @@ def baseline(table: Floats, k: int) -> Iterator[bool]:
         yield set(np.argsort(-mean[:, place], kind="stable")[:k].tolist()) == true_top(table, k)
 
 
-def show(name: str, tables: list[tuple[Floats, int]], workers: int, position: str) -> None:
-    now, before, right = [], [], []
+def summary(played: list[Played]) -> str:
+    calls, is_open = [one.calls for one in played], sum(not one.proved for one in played)
+    wrong = sum(one.proved and not one.right for one in played)
+    error = f" ± {np.std(calls, ddof=1) / np.sqrt(len(calls)):,.0f}" if len(calls) > 1 else ""
+    spread = f"{np.mean(calls):,.0f}{error} ({min(calls):,} to {max(calls):,})"
+    return f"{spread}; {is_open} open, {wrong} wrong of {len(played)}"
+
+
+def show(name: str, tables: list[tuple[Floats, int]], workers: int, position: str) -> Cell:
+    now, before, right = [], [], list[bool]()
     for seed, (table, k) in enumerate(tables):
         now.append(play(table, k, seed, workers, True, position))
         before.append(play(table, k, seed, workers, False, position))
         right += list(baseline(table, k))
     n, cases = len(tables[0][0]), tables[0][0].shape[2]
     columns = [name, f"{n * (n - 1) * cases:,}", f"{2 * (n - 1) * cases:,} ({np.mean(right):.0%} right)"]
-    for played in (before, now):
-        calls, is_open = [one.calls for one in played], sum(not one.proved for one in played)
-        wrong = sum(one.proved and not one.right for one in played)
-        spread = f"{np.mean(calls):,.0f} ({min(calls):,} to {max(calls):,})"
-        columns.append(f"{spread}; {is_open} open, {wrong} wrong of {len(played)}")
+    columns += [summary(before), summary(now)]
     print(f"| {' | '.join(columns)} |", flush=True)
+    return Cell(min(margin(table, k) for table, k in tables), before, now, right)
+
+
+def show_all(cells: list[Cell]) -> None:
+    """The mean over cells of clear and of close tables."""
+    for name, those in (
+        (f"mean of the cells with a margin of at least {CLEAR}", [cell for cell in cells if cell.margin >= CLEAR]),
+        ("mean of the closer ones", [cell for cell in cells if cell.margin < CLEAR]),
+    ):
+        if those:
+            right = np.mean([np.mean(cell.right) for cell in those])
+            before = summary([one for cell in those for one in cell.before])
+            now = summary([one for cell in those for one in cell.now])
+            print(f"| {name} ({len(those)}) | | {right:.0%} right | {before} | {now} |")
 
 
 def main() -> None:
@@ -133,11 +166,13 @@ def main() -> None:
     print("| tables | all pairs | one baseline | before: calls | now: calls |\n|---|--:|--:|--:|--:|")
     with one_thread():
         if given.votes:
+            cells = []
             for judge, table in sorted(read(given.votes).items()):
                 for k in range(1, len(table)):
                     if true_top(table, k) is not None:
                         tables = [(table, k)] * given.runs
-                        show(f"{judge}, k = {k}", tables, given.workers, given.position)
+                        cells.append(show(f"{judge}, k = {k}", tables, given.workers, given.position))
+            show_all(cells)
             return
         for size in given.sizes:
             n, cases = map(int, size.split("x"))

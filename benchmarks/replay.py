@@ -22,9 +22,9 @@ from shortlist.study.bulk import apply_many
 from shortlist.study.create import load_study
 from shortlist.study.events import Entry, Event, Told
 from shortlist.study.schema import snapshots
-from shortlist.study.snapshot import encode
 from shortlist.study.sql import Database
 from shortlist.study.state import StudyState, apply, next_question
+from shortlist.study.sync import encode
 
 ITEMS = [f"item {number:02}" for number in range(20)]
 STRENGTH = [-0.25 * (place if place < 5 else place - 1) for place in range(20)]

@@ -33,8 +33,8 @@ from shortlist.core.problem import Problem
 from shortlist.core.sampling import default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.sampling.bridge import Bridge
-from shortlist.core.sampling.oracle_tracking import OracleTracking
 from shortlist.core.sampling.sharpen import Sharpen
+from shortlist.core.sampling.tracking import OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.tally import Block, expected_tally
 from shortlist.simulation.run import simulate

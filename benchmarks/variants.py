@@ -23,7 +23,7 @@ from shortlist.core import betting, ridge
 from shortlist.core.evidence import Evidence
 from shortlist.core.families import BradleyTerry
 from shortlist.core.pairs import top_k
-from shortlist.core.sampling import bridge, plan
+from shortlist.core.sampling import plan
 from shortlist.core.stopping import edges
 from shortlist.core.stopping.chains import absorb, each_alone, grid_accounts, grid_level, starts
 from shortlist.core.tally import Block
@@ -50,8 +50,8 @@ VARIANTS: dict[str, list[Change]] = {
     "belief and plan refreshed at 5 % more votes": [(betting, "REFRESH", 0.05)],
     "a fixed ridge": [(ridge, "RIDGES", (1.0, 1.0))],
     "no doubt about near ties": [(plan, "DOUBT", 0.0)],
-    "pairs asked in proportion to what they need": [(bridge, "POWER", 1.0)],
-    "all pairs of the plan asked alike": [(bridge, "POWER", 0.0)],
+    "pairs asked in proportion to what they need": [(plan, "POWER", 1.0)],
+    "all pairs of the plan asked alike": [(plan, "POWER", 0.0)],
 }
 
 

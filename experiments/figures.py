@@ -26,7 +26,7 @@ from experiments.run import table_path
 from experiments.sweep import LOWER_BOUND, W_STAR, Sweep, load_sweep
 from experiments.tables import Row, columns, read_table, whole_file
 from shortlist.core.pairs import Floats
-from shortlist.plots.figures import STYLE
+from shortlist.plots import STYLE
 
 WIDTH, HEIGHT, LEGEND, LINE = 3.0, 2.4, 2.5, 0.18  # inches of a panel, of a column of the legend, of a line of text
 LETTERS = 13  # of a title in an inch

@@ -26,7 +26,7 @@ from shortlist.core.oracle import Oracle, solve_oracle
 from shortlist.core.pairs import n_pairs, pair_items
 from shortlist.core.problem import Problem
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
-from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.tracking import OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.tally import Vote
 from shortlist.errors import BadInstance

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from experiments.sweep import LOWER_BOUND, W_STAR
 from experiments.tables import Row
-from shortlist.plots.figures import AMBER, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
+from shortlist.plots import AMBER, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
 
 
 class MethodStyle(NamedTuple):

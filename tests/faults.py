@@ -429,11 +429,12 @@ def full_disk(scene):
     def limit():
         import resource
 
-        resource.setrlimit(resource.RLIMIT_FSIZE, (180_000, 180_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (450_000, 450_000))
 
     run = scene.run(patience=1, before=limit)
     run.wait(4)
     scene.look()
+    assert scene.seen, "the disk was full before the first vote"
     scene.told = last_line(run)
     return scene.finish()
 

@@ -20,7 +20,7 @@ LAYERS = [
     ["errors", "verify"],
 ]
 CORE_LAYERS = [
-    ["arrays", "bulk", "revisions"],
+    ["arrays", "revisions"],
     ["loop"],
     ["sampling"],
     ["stopping", "oracle"],
@@ -31,7 +31,6 @@ CORE_LAYERS = [
     ["outcomes", "tally"],
     ["problem"],
     ["families", "linalg"],
-    ["facts"],
     ["draws", "pairs"],
 ]
 HEIGHT = {name: len(LAYERS) - level for level, names in enumerate(LAYERS) for name in names}

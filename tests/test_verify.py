@@ -2,11 +2,13 @@
 
 import copy
 import json
+import math
 import random
 import re
 import subprocess
 import sys
 from contextlib import suppress
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ SOURCE = Path(verify.__file__)
 UNSEEN = {
     "at", "judge", "case", "lease", "run", "pool", "drawing", "cells", "source", "reason", "repeated", "digest",
     "settles", "shown", "outcome", "bet", "first", "second", "weight", "share", "unit", "question", "error", "chains",
+    "paid", "id",
 }  # fields that a forger may change where no rule is broken  # fmt: skip
 
 
@@ -123,7 +126,7 @@ def tamper(proofs, times, seed=0):
 
 @pytest.fixture(scope="module")
 def proofs():
-    return [make_proof(play(seed, steps=30)) for seed in (0, 1, 2, 4, 8, 11)]
+    return [make_proof(play(seed, steps=30)) for seed in (0, 1, 2, 4, 8, 11, 14, 15, 16)]
 
 
 def test_no_edit_passes(proofs):
@@ -180,8 +183,20 @@ def person():
 
 def imported():
     study = create_study(["a", "b", "c"], k=1, seed=1)
+    units, ids = [f"case {row // 2}" for row in range(6)], [f"vote {row}" for row in range(6)]
     for _ in range(2):
-        study.import_votes(["a"] * 6, ["b"] * 6, [1.0] * 6, unit=[f"case {row // 2}" for row in range(6)], id=["x"] * 6)
+        study.import_votes(["a"] * 6, ["b"] * 6, [1.0] * 6, unit=units, id=ids)
+    return study
+
+
+def by_cuts():
+    return plain(4, stopping="cuts", sampling="bridge")
+
+
+def imported_by_cuts():
+    """One case, two pairs: against two items, and across one set."""
+    study = create_study(["a", "b", "c", "d"], k=2, seed=1, stopping="cuts")
+    study.import_votes(["a", "b"] * 3, ["c", "d"] * 3, [1.0] * 6, unit=[f"case {row // 2}" for row in range(6)])
     return study
 
 
@@ -215,6 +230,15 @@ def verdict(**parts):
 
 def body(kind, at, /, **parts):
     return lambda lines: bodies(lines, kind)[at].update(parts)
+
+
+def settings(lines, **parts):
+    lines[0]["spec"] = json.dumps({**json.loads(lines[0]["spec"]), **parts})
+
+
+def steps_to(lines, at, value):
+    for step in lines[-1]["verdict"]["chains"]:
+        step[at] = value
 
 
 def early_steps(lines):
@@ -270,6 +294,25 @@ early_steps,
     "a unit that weighs two votes": (imported, body("imported", 0, weight=[1.0] * 6), "more than one vote"),
     "a unit that weighs two votes in the grid": (imported, body("imported", 0, share=[1.0] * 6), "more than one vote"),
     "a unit through another row": (joined, body("imported", 0, share=[1.0, 0.0, 1.0, 1.0]), "more than one vote"),
+    "a set that was not rejected yet": (by_cuts, lambda lines: steps_to(lines, 2, 3), "does not prove the step"),
+    "a set that another pair rejects": (by_cuts, lambda lines: steps_to(lines, 0, 3), "does not prove the step"),
+    "a loss that is paid with more than there is": (
+        by_cuts,
+        lambda lines: lines[-1]["verdict"].update(paid=[[[0, 1, 50.0, -50.0]] for _ in lines[-1]["verdict"]["paid"]]),
+        "does not prove the step",
+    ),
+    "a loss that is paid with no number": (
+        by_cuts,
+        lambda lines: lines[-1]["verdict"].update(paid=[[[0, 1, math.nan, 0.0]] for _ in lines[-1]["verdict"]["paid"]]),
+        "no number",
+    ),
+    "single items under the rule cuts": (by_cuts, lambda lines: steps_to(lines, 3, "bets"), "no such steps"),
+    "cuts with a tolerance": (by_cuts, lambda lines: settings(lines, tolerance=0.2), "nothing with such settings"),
+    "cuts on ballots": (by_cuts, lambda lines: settings(lines, judges_claim="public"), "nothing with such settings"),
+    "cuts by several judges": (by_cuts, lambda lines: settings(lines, min_judges=2), "nothing with such settings"),
+    "a unit that weighs two votes across a set": (
+        imported_by_cuts, body("imported", 0, weight=[1.0] * 6), "more than one vote"
+    ),
     "another study's constants": (plain, lambda lines: lines[0].update(cash=0.0), "another version"),
     "an unknown kind": (plain, as_kind("told", "believed"), "no kind of record"),
 }  # fmt: skip
@@ -357,6 +400,42 @@ def test_random_forgeries_pass_only_where_no_rule_is_broken(proofs):
         with suppress(verify.Bad, KeyError, TypeError, ValueError, AttributeError):
             verify.check(rehashed(lines))
             assert path[-1] in {*UNSEEN, "number", "previous", "hash"}  # the last three are made again
+
+
+# ---- cuts
+
+
+def bare(n, k, rng):
+    """The accounts of a study with this many items, at random."""
+    spec = {"items": ["x"] * n, "k": k, "tolerance": 0.0, "judges_claim": "each", "cases_claim": "these"}
+    study = verify.Study({**spec, "stopping": {"name": "cuts"}}, 1, set())
+    for x, v in permutations(range(n), 2):
+        if rng.random() < 0.8:
+            study.sums["bets", v][x, None, False] = rng.gauss(0.5, 2.0)
+    study.known = {ends for ends in permutations(range(n), 2) if rng.random() < 0.05}
+    return study
+
+
+def test_whatever_a_loss_is_paid_with_no_set_has_less():
+    """All sets with `out` outside and v inside that are not rejected, one by one."""
+    rng = random.Random(3)
+    for _ in range(300):
+        n = rng.randint(2, 5)
+        study = bare(n, 1, rng)
+        u, v = rng.sample(range(n), 2)
+        out = study.reach(u)
+        m = {
+            (x, y): verify.wealth(sum(study.sums["bets", y][x, None, False] for _ in "1"))
+            for x, y in permutations(range(n), 2)
+        }
+        paid = [[x, y, rng.gauss(0, 1), rng.gauss(0, 1)] for x, y in permutations(range(n), 2) if rng.random() < 0.5]
+        least = math.inf
+        for inside in product([False, True], repeat=n):
+            crossed = [(x, y) for x, y in permutations(range(n), 2) if not inside[x] and inside[y]]
+            if inside[v] and not any(inside[x] for x in out) and study.known.isdisjoint(crossed):
+                least = min(least, sum(m[ends] for ends in crossed))
+        assert study.least(out, v, paid) <= least + 1e-9
+        assert study.least(out, v, []) <= least + 1e-9
 
 
 # ---- known answers

@@ -11,31 +11,31 @@ if TYPE_CHECKING:
     from shortlist.core.oracle import solve_oracle as solve_oracle
     from shortlist.core.sampling.bridge import Bridge as Bridge
     from shortlist.core.sampling.learn_then_prove import LearnThenProve as LearnThenProve
-    from shortlist.core.sampling.oracle_tracking import OracleTracking as OracleTracking
     from shortlist.core.sampling.sharpen import Sharpen as Sharpen
-    from shortlist.core.sampling.track_and_stop import TrackAndStop as TrackAndStop
+    from shortlist.core.sampling.tracking import OracleTracking as OracleTracking
+    from shortlist.core.sampling.tracking import TrackAndStop as TrackAndStop
     from shortlist.core.sampling.uniform import Uniform as Uniform
+    from shortlist.core.stopping.base import Verdict as Verdict
     from shortlist.core.stopping.cuts import Cuts as Cuts
     from shortlist.core.stopping.edges import Edges as Edges
     from shortlist.core.stopping.glr import Glr as Glr
     from shortlist.core.stopping.posterior import Posterior as Posterior
-    from shortlist.core.stopping.verdict import Verdict as Verdict
     from shortlist.errors import ShortlistError as ShortlistError
     from shortlist.judges.base import Call as Call
     from shortlist.judges.base import CallableJudge as CallableJudge
     from shortlist.judges.base import Case as Case
+    from shortlist.judges.base import PanelJudge as PanelJudge
     from shortlist.judges.base import RecordedJudge as RecordedJudge
     from shortlist.judges.base import Reply as Reply
     from shortlist.judges.base import Skip as Skip
+    from shortlist.judges.calls import Backoff as Backoff
     from shortlist.judges.cases import read_cases as read_cases
     from shortlist.judges.command import CommandJudge as CommandJudge
     from shortlist.judges.endpoint import EndpointJudge as EndpointJudge
     from shortlist.judges.estimate import Estimate as Estimate
     from shortlist.judges.estimate import estimate_run as estimate_run
-    from shortlist.judges.money import Price as Price
-    from shortlist.judges.panel import PanelJudge as PanelJudge
+    from shortlist.judges.meter import Price as Price
     from shortlist.judges.pending import MemoryCache as MemoryCache
-    from shortlist.judges.retry import Backoff as Backoff
     from shortlist.judges.run import arun_study as arun_study
     from shortlist.judges.run import find_top as find_top
     from shortlist.judges.run import run_study as run_study
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from shortlist.votes.read import read_votes as read_votes
     from shortlist.votes.table import VoteTable as VoteTable
     from shortlist.votes.table import make_table as make_table
-    from shortlist.votes.write import write_votes as write_votes
+    from shortlist.votes.table import write_votes as write_votes
 
 # Loaded on first use, so that importing the package, or asking the command for help, costs nothing.
 _HOMES = {
-    "Backoff": "judges.retry",
+    "Backoff": "judges.calls",
     "BradleyTerry": "core.families",
     "Bridge": "core.sampling.bridge",
     "Call": "judges.base",
@@ -76,11 +76,11 @@ _HOMES = {
     "Glr": "core.stopping.glr",
     "LearnThenProve": "core.sampling.learn_then_prove",
     "MemoryCache": "judges.pending",
-    "OracleTracking": "core.sampling.oracle_tracking",
+    "OracleTracking": "core.sampling.tracking",
     "Outputs": "outputs.read",
-    "PanelJudge": "judges.panel",
+    "PanelJudge": "judges.base",
     "Posterior": "core.stopping.posterior",
-    "Price": "judges.money",
+    "Price": "judges.meter",
     "Question": "study.questions",
     "Reading": "votes.read",
     "RecordedJudge": "judges.base",
@@ -90,9 +90,9 @@ _HOMES = {
     "Skip": "judges.base",
     "Study": "study.study",
     "StudyRun": "judges.run_log",
-    "TrackAndStop": "core.sampling.track_and_stop",
+    "TrackAndStop": "core.sampling.tracking",
     "Uniform": "core.sampling.uniform",
-    "Verdict": "core.stopping.verdict",
+    "Verdict": "core.stopping.base",
     "VoteTable": "votes.table",
     "arun_study": "judges.run",
     "certify": "core.arrays",
@@ -114,7 +114,7 @@ _HOMES = {
     "solve_oracle": "core.oracle",
     "write_proof": "study.proof",
     "write_report": "report.page",
-    "write_votes": "votes.write",
+    "write_votes": "votes.table",
 }
 
 __all__ = sorted(_HOMES)  # pyright: ignore

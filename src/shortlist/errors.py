@@ -12,7 +12,7 @@ ShortlistError
 │   ├── UnknownStudy, StudyExists, StudyDiffers    a name in a storage
 │   ├── BadStorage       a storage that cannot be used
 │   │   ├── StorageUnavailable    it may respond later
-│   │   └── BrokenChain, ForeignStorage, StorageOutdated
+│   │   └── BrokenChain, StudyReplaced, ForeignStorage, StorageOutdated
 │   ├── BadJudge         a judge, or a way of running it, that cannot be set up
 │   ├── BadCases         cases that cannot be read
 │   ├── SetupChanged     texts, cases or judge settings that differ from those of earlier votes
@@ -275,13 +275,23 @@ class StorageUnavailable(BadStorage):
 
 
 class BrokenChain(BadStorage):
-    """The events of a study are not the ones that were written."""
+    """The events of a study are not the ones that were written. `number` is the first that is not."""
 
-    def __init__(self, study: str, number: int) -> None:
+    def __init__(self, study: str, number: int, why: str = "") -> None:
+        self.number = number
+        self.why = why or f"event {number:,} is missing, or it or the event before it was changed"
         super().__init__(
-            f"the record of study {study!r} was changed: event {number:,} is missing, or does not follow the event "
-            "before it. Restore a backup; nothing after this point can be trusted. To see what can be saved, run: "
-            "shortlist storage check URL"
+            f"the record of study {study!r} was changed: {self.why}. Restore a backup; nothing after this point can be "
+            "trusted. To see what can be saved, run: shortlist storage check URL"
+        )
+
+
+class StudyReplaced(BadStorage):
+    """The stored study is not the one that this process has read."""
+
+    def __init__(self, study: str) -> None:
+        super().__init__(
+            f"study {study!r} was deleted, replaced or changed by another program since it was loaded; load it again"
         )
 
 

@@ -10,6 +10,7 @@ import math
 import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,11 @@ from typing import Any
 CASH, BETS, OWN, GRID = 0.1, 0.5, 0.25, 0.25  # what is never bet; shares of the stake once votes are imported
 FORMAT = {"format": "shortlist proof 1", "cash": CASH, "shares": [BETS, OWN, GRID], "grid": [0.01, 8.0, 32]}
 ETAS = [0.01 * 800 ** (place / 31) for place in range(32)]  # the bets of the grid, in log-odds
+KINDS = {
+    "edges": ("bets", "tolerant", "grid", "tolerant grid", "table", "withdrawn"),
+    "cuts": ("cut", "grid", "table"),
+}  # of steps
+ENDLESS = 1e6
 ROUNDING = 1e-9  # relative, in levels and sums of weights
 UNDO_STEPS = 3  # answers that a judge may take back, the last ones
 BEFORE = {"shown": "pending", "told": "pending", "settled": "answered", "reopened": "answered", "late": "skipped lost",
@@ -86,8 +92,11 @@ def find_units(rows: list[Any]) -> list[set[Any]]:
 class Study:
     """Questions and accounts after the records so far. What is pending or not settled is in the accounts as lost."""
 
-    def __init__(self, spec: Any, min_judges: int) -> None:
+    def __init__(self, spec: Any, min_judges: int, gone: set[int]) -> None:
         self.n, self.k, self.tolerance, self.min_judges = len(spec["items"]), spec["k"], spec["tolerance"], min_judges
+        self.gone = gone  # items that were withdrawn, also if that was later: what is proved must hold without them
+        self.rule = spec["stopping"]["name"]
+        self.known = set[Any]()  # cuts: (x, y) if all sets with x outside and y inside are rejected
         self.public, self.once = spec["judges_claim"] == "public", spec["cases_claim"] == "like these"
         self.turn, self.null = (
             -1 if 2 * self.k > self.n else 1,
@@ -243,17 +252,18 @@ class Study:
             self.count(vote, vote.outcome, -1, vote.question is None, 0.0)
             for place in [place for place in self.grid if {*place[1:]} == {*key[1:3]} and vote.question is None]:
                 self.grid[place] = [min(part, 0.0) for part in self.grid[place]]
-            self.withdrawn_at |= dict.fromkeys(key[1:3], self.record)
+            self.withdrawn_at |= dict.fromkeys(key[1:3] if self.rule == "edges" else range(self.n), self.record)
             self.spent |= {(vote.judge, frozenset(key[1:3]))} if body["judge"] is None else set()
 
     def imported(self, body: Any) -> None:
         """The rows of a unit weigh at most as one vote. What was seen before weighs nothing."""
         rows = [SimpleNamespace(**dict(zip(ROW, row, strict=True))) for row in zip(*map(body.get, ROW), strict=True)]
-        need(not rows or not (self.public or self.once), "this study takes no imports")
+        need(not rows or not (self.public or self.once or self.gone), "this study takes no imports")
         if rows and not self.lost_before:
             lost = [[self.accounts(kind, v)[1] for v in range(self.n)] for kind in ("bets", "tolerant")]
             mean = math.log(2 * self.n) - log_sum([-one for one in lost[0] + lost[1]])
             self.lost_before = [mean] * self.n if self.tolerance else lost[0]
+            self.lost_before = [sum(lost[0])] * self.n if self.rule == "cuts" else self.lost_before
         is_sorted, weights, new = body["is_sorted"] and bool(rows), Counter[Any](), set[Any]()
         self.share = min(self.share, OWN if is_sorted else BETS if rows else 1.0)
         self.sorted_at = self.record if is_sorted else self.sorted_at
@@ -265,9 +275,8 @@ class Study:
             is_old = unit in old or row.digest in self.seen or (row.judge, row.pair) in self.spent
             need(not is_old or row.weight == row.share == 0, "a row weighs that was seen before, or may not bet")
             new |= {row.digest}
-            weights.update(
-                {(unit, row.pair): row.share} | {(unit, v): row.weight for _, v, _, _ in self.factors(row, None)}
-            )
+            against = [v if self.rule == "edges" else "any" for _, v, _, _ in self.factors(row, None)]
+            weights.update({(unit, row.pair): row.share} | {(unit, v): row.weight for v in against})
             self.votes[None, row.first, row.second, row.outcome, row.bet, row.weight, row.judge] += 1
             self.count(row, row.outcome, 1, True)
             for kind, null in (("grid", 0.0), ("tolerant grid", self.null)):
@@ -285,10 +294,43 @@ class Study:
             found[x][judge] += 0.0 if is_imported and self.share == OWN else gain
         return found, sum(max(-wealth(sum(parts.values())), 0.0) for parts in found.values())
 
-    def surplus(self, kind: str, by: list[int], v: int, delta: float) -> float:
+    def reach(self, u: int) -> list[int]:
+        """u, and what is outside if u is."""
+        found = [u]
+        for x in found:
+            found += [v for y, v in self.known if y == x and v not in found]
+        return found
+
+    def least(self, out: list[int], v: int, paid: Any) -> float:
+        """At most the least E(S) of all sets with `out` outside and v inside that are not rejected yet.
+
+        For any numbers t a pair adds at least q + t_xy [x out] + t_yx [y out] to E(S), where q = min(0, m_xy - t_xy,
+        m_yx - t_yx, -t_xy - t_yx), in each of the four cases. `paid` are rows x, y, t_xy, t_yx; elsewhere t = 0. With x
+        out and v in it adds m_xv."""
+        m = {(x, y): wealth(sum(of.values())) for y in range(self.n) for x, of in self.accounts("bets", y)[0].items()}
+        m |= dict.fromkeys(self.known, math.inf)
+        t = {ends: part for x, y, *parts in paid for ends, part in zip(((x, y), (y, x)), parts, strict=True)}
+        need(all(abs(part) < ENDLESS for part in t.values()), "a cut is paid with what is no number")
+        value, of_item = 0.0, [0.0] * self.n
+        for x, y in combinations(range(self.n), 2):
+            slack, other = (m.get(ends, 0.0) - t.get(ends, 0.0) for ends in ((x, y), (y, x)))
+            both = t.get((x, y), 0.0), t.get((y, x), 0.0)
+            q = min(0.0, slack, other, -sum(both))
+            of_item[x], of_item[y] = of_item[x] + both[0], of_item[y] + both[1]
+            value += q + (slack - q if x in out and y == v else other - q if y in out and x == v else 0.0)
+        return value + sum(part if x in out else min(part, 0.0) for x, part in enumerate(of_item) if x != v)
+
+    def surplus(self, kind: str, by: list[int], v: int, delta: float, paid: Any = ()) -> float:
         """By how much the evidence of the items `by` against v is above its level, as a share of the level."""
+        need(kind in KINDS[self.rule], "this stopping rule has no such steps")
+        if kind == "cut":
+            return self.least(self.reach(by[0]), v, paid) / -math.log(delta * self.share) - 1
+        if kind == "withdrawn":
+            better, worse = ({*by}, {v})[:: self.turn]
+            return 0.0 if worse <= self.gone and not better & self.gone else -1.0
+        by = [x for x in by if (x, v)[:: self.turn][0] not in self.gone]  # what a withdrawn item has won proves nothing
         if kind == "table":
-            is_known = not self.tolerance and len(by) == 1 and self.is_ahead(by[0], v)
+            is_known = not (self.tolerance or self.gone) and len(by) == 1 and self.is_ahead(by[0], v)
             return 0.0 if is_known else -1.0
         if kind in ("grid", "tolerant grid"):
             need(self.min_judges == 1 and len(by) == 1 and self.lost_before, "the grid does not count here")
@@ -305,6 +347,12 @@ class Study:
         return (sum(max(wealth(sum(parts)), 0.0) for parts in capped) - lost) / level - 1
 
 
+def read_cuts(verdict: Any, n: int, delta: float) -> list[Any]:
+    """The steps of the rule cuts: from a record on, all sets with u outside and v inside are rejected."""
+    need(all({u, v} <= {*range(n)} for u, v, *_ in verdict["chains"]), "a step is not one of a proof")
+    return [(record, kind, [u], v, delta, verdict["paid"][paid]) for u, v, record, kind, paid in verdict["chains"]]
+
+
 def read_steps(chains: Any, n: int, delta: float) -> tuple[list[Any], dict[int, set[int]]]:
     """All steps, and what each item absorbs by them. The tolerant steps of a chain all start from one set."""
     steps, absorbed = [], dict[int, set[int]]()
@@ -316,25 +364,34 @@ def read_steps(chains: Any, n: int, delta: float) -> tuple[list[Any], dict[int, 
             used = list(may if by is None else by)
             need(set(used) <= set(may) and len(set(used)) == len(used), "a step rests on items that are not absorbed")
             need(v in range(n) and v not in reached and (smaller or delta) <= delta, "a step is not one of a proof")
-            steps.append((record, kind, used, v, smaller or delta))
+            steps.append((record, kind, used, v, smaller or delta, ()))
             reached.append(v)
         need(u in range(n) and u not in absorbed, "an item has two chains, or is none")
         absorbed[u] = {*reached[1:]}
     return steps, absorbed
 
 
-def read_settings(spec: Any, records: list[Any]) -> tuple[int, float, float]:
-    """The last min_judges and delta, and the largest delta since the first question."""
-    need(spec["stopping"]["name"] == "edges" and spec["family"] == "bradley-terry", "such studies have no proof")
-    judges, deltas, is_begun = spec.get("min_judges", 1), [spec["delta"]], False
+def read_settings(spec: Any, records: list[Any]) -> tuple[int, float, float, set[int]]:
+    """The last min_judges and delta, the error to state, and the items that were withdrawn. The error is the largest
+    delta since the first question, and more for each withdrawn item."""
+    need(spec["stopping"]["name"] in KINDS and spec["family"] == "bradley-terry", "such studies have no proof")
+    judges, deltas, is_begun, gone = spec.get("min_judges", 1), [spec["delta"]], False, list[int]()
     for record in records:
         is_begun = (
             is_begun or record["kind"] == "asked" or bool(record["kind"] == "imported" and record["body"]["first"])
         )
         new = record["body"]["settings"] if record["kind"] == "changed" else {}
         judges, deltas = new.get("min_judges", judges), [*(deltas if is_begun else ()), new.get("delta", deltas[-1])]
+        need(new.get("withdrawn", gone)[: len(gone)] == gone, "an item that was withdrawn is back")
+        gone = new.get("withdrawn", gone)
     need(judges >= 1 and min(deltas) > 0 and max(deltas) < 1, "delta or min_judges is out of range")
-    return judges, deltas[-1], max(deltas)
+    is_plain = judges == 1 and not (spec["tolerance"] or gone) and spec["judges_claim"] != "public"
+    need(is_plain or spec["stopping"]["name"] == "edges", "the rule cuts proves nothing with such settings")
+    n, k = len(spec["items"]), spec["k"]
+    may_go = {*gone} <= {*range(n)} and len({*gone}) == len(gone) < n - k and not spec["tolerance"]
+    need(may_go or not gone, "these items cannot be withdrawn")
+    price = 1 + len(gone) / (1 if 2 * k > n else k)
+    return judges, deltas[-1], min(1.0, max(deltas) * price), {*gone}
 
 
 def conclude(items: list[str], k: int, tolerance: float, verdict: Any, absorbed: dict[int, set[int]]) -> None:
@@ -368,28 +425,33 @@ def check(text: str) -> dict[str, Any]:
             need(record["hash"] == last and len(record) == 6, "this record does not have the hash that it says")
         at, verdict = len(lines), end["verdict"]
         need(end == {"verdict": verdict, "hash": sha(lines[0], last, compact(verdict))}, "the hash is wrong")
-        judges, delta, error = read_settings(spec, records)
+        judges, delta, error, gone = read_settings(spec, records)
         need(verdict["delta"] == delta and verdict["error"] >= error, "delta is not that of the records")
-        steps, absorbed = read_steps(verdict["chains"], len(spec["items"]), delta)
-        done, study = verdict["record"], Study(spec, judges)
+        n, is_cuts = len(spec["items"]), spec["stopping"]["name"] == "cuts"
+        steps, absorbed = (read_cuts(verdict, n, delta), {}) if is_cuts else read_steps(verdict["chains"], n, delta)
+        done, study = verdict["record"], Study(spec, judges, gone)
         need(done in range(-1, len(records)) and all(0 <= step[0] <= done for step in steps), "a record is not there")
         for at, record in enumerate(records, 2):  # noqa: B007
             study.fold(record["kind"], record["body"])
-            for _, kind, by, v, level in (step for step in steps if step[0] == study.record):
-                need(
-                    study.surplus(kind, by, v, level) >= -ROUNDING, f"this does not prove the step to item {v} ({kind})"
-                )
-            for then, kind, by, v, _ in steps if study.record == done else ():
+            for _, kind, by, v, level, paid in (step for step in steps if step[0] == study.record):
+                is_proved = study.surplus(kind, by, v, level, paid) >= -ROUNDING
+                need(is_proved, f"this does not prove the step to item {v} ({kind})")
+                study.known.add((by[0], v))
+            for then, kind, by, v, *_ in steps if study.record == done else ():
                 is_kept = then >= max(study.withdrawn_at.get(v, -1), study.sorted_at)
                 is_kept = study.surplus(kind, by, v, delta) == 0 if kind == "table" else is_kept
                 need(is_kept, f"what the step to item {v} at record {then} rests on was withdrawn")
         at = len(lines)
+        absorbed = {u: {*study.reach(u)} - {u} for u in range(n)} if is_cuts else absorbed
         conclude(spec["items"], spec["k"], spec["tolerance"], verdict, absorbed)
+        in_top = {spec["items"][item] for item in gone} & {*(verdict["top"] or ()), *verdict["certainly_in"]}
+        need(not in_top, "an item that was withdrawn is in the answer")
     except (Bad, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as reason:
         raise Bad(f"line {at}: {reason if isinstance(reason, Bad) else f'cannot be read ({reason!r})'}") from None
     return {"spec": spec, "verdict": verdict, "min_judges": judges, "records": len(records), "hash": last,
             "counts": Counter(made.state for made in study.questions),
-            "has_table": any(step[1] == "table" for step in steps)}  # fmt: skip
+            "has_table": any(step[1] == "table" for step in steps),
+            "withdrawn": [spec["items"][item] for item in sorted(gone)]}  # fmt: skip
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
@@ -398,7 +460,8 @@ def sentences(found: dict[str, Any]) -> list[str]:
     said = [f"No record is missing or changed: {found['records']:,} records, head {found['hash']}."]
     said += [f"Questions: {', '.join(f'{count:,} {state}' for state, count in counts.items())}."] if counts else []
     if verdict["top"] is not None:
-        said.append(f"Proved: the top {k} of {len(spec['items'])} items is {', '.join(verdict['top'])}.")
+        left = len(spec["items"]) - len(found["withdrawn"])
+        said.append(f"Proved: the top {k} of {left} items is {', '.join(verdict['top'])}.")
     for side, words in (("certainly_in", "in"), ("certainly_out", "not in")):
         if verdict["top"] is None and verdict[side]:
             said.append(
@@ -411,7 +474,13 @@ def sentences(found: dict[str, Any]) -> list[str]:
     whom += ", with exact ties counted for the item listed first" if found["has_table"] else ""
     several = f" Every step rests on at least {found['min_judges']} judges." if found["min_judges"] > 1 else ""
     wrong = f"This is wrong with probability at most {verdict['error']:g}"
-    said.append(f"{wrong}, if there is a top {k} so that no other item {beats} {whom}.{several}")
+    gone = found["withdrawn"]
+    tops = " and ".join(f"a top {size}" for size in range(k, k + len(gone) + 1))
+    within = ", each within the next," if gone else ""
+    said.append(f"{wrong}, if there is {tops}{within} so that no other item {beats} {whom}.{several}")
+    said += (
+        [f"Withdrawn after the first question: {', '.join(gone)}. The answer is among the other items."] if gone else []
+    )
     return [*said, LIMITS]
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
-from shortlist.analysis.cycles import (
+from shortlist.analysis.checks import (
     ERROR,
     Directions,
     directions,

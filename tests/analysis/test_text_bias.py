@@ -4,7 +4,7 @@ import numpy as np
 
 import shortlist
 from shortlist.analysis import analyse_study
-from shortlist.analysis.text_bias import check_texts
+from shortlist.analysis.audit import check_texts
 
 ITEMS = ["ann", "bob", "cid", "dee", "eve"]
 CASES = [shortlist.Case(f"c{place}", f"case {place}") for place in range(60)]
@@ -56,6 +56,9 @@ def test_where_the_better_one_is_longer_the_ratings_expect_it():
     assert "ann, bob: the same top as the judge's" in found["A ruler as judge"].sentence
     other = texts(rng, (50, 100, 200, 300, 400))
     assert "not the judge's top" in by_name(check_texts(study, other, CASES))["A ruler as judge"].sentence
+    alike = {item: dict.fromkeys(by_case, "same") for item, by_case in shown.items()}
+    ruler = by_name(check_texts(study, alike, CASES))["A ruler as judge"]
+    assert (ruler.status, "no clear top" in ruler.sentence) == ("ok", True)
 
 
 def test_one_text_marks_and_families():

@@ -10,8 +10,7 @@ from scipy.stats import binomtest
 from shortlist.baselines import BASELINES, compiled, run_baseline
 from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.errors import BadInput, BadInstance
-from shortlist.simulation.replay import replay
-from shortlist.simulation.run import METHODS, simulate
+from shortlist.simulation.run import METHODS, replay, simulate
 from shortlist.simulation.worlds import Recorded, Sst, Utilities, constant, equally_spaced
 from tests.baselines.worlds import certain, shuffled, spaced
 

@@ -9,7 +9,9 @@ import pytest
 import typer
 
 import shortlist.cli
+from shortlist import create_study
 from shortlist.cli.app import COMMANDS, app, load
+from shortlist.study.maintenance import back_up
 from tests.cli.terminal import Terminal
 
 WITHOUT_JSON = {"judge": "a person at a terminal", "serve": "runs until it is stopped"}
@@ -94,6 +96,62 @@ def test_ctrl_c_ends_at_once_and_says_so(tmp_path):
 )
 def test_wrong_input_is_one_line_and_exit_code_two(shortlist, arguments, message):
     assert message in shortlist.refused(*arguments.split())
+
+
+AWAY = "postgresql://ann:secret@127.0.0.1:1/studies"
+NEEDS_STORAGE = {
+    "run": "items.txt -k 1 --judge cat", "judge": "fruit", "serve": "--port 18765",
+    "create": "items.txt -k 1 --name fruit",
+    "set": "fruit --max-votes 9", "audit": "fruit", "status": "fruit", "ask": "fruit", "tell": "fruit 0 first",
+    "import": "fruit votes.csv", "export": "fruit out.csv", "report": "fruit", "read": "fruit", "archive": "fruit",
+    "unarchive": "fruit", "delete": "fruit --yes", "storage list": "", "storage rename": "fruit plums",
+}  # fmt: skip
+TAKES_URL = {
+    "storage check": AWAY, "storage repair": f"{AWAY} sqlite:///x.db fruit", "storage copy": f"{AWAY} sqlite:///x.db",
+    "storage upgrade": AWAY, "storage restore": f"{Path('b.db')} --storage {AWAY}",
+}  # fmt: skip
+REFUSES = {"storage backup"}  # PostgreSQL has pg_dump for that
+
+
+def test_a_storage_that_does_not_respond_is_exit_code_four_and_the_command_to_resume(shortlist):
+    """All commands that need a storage. Nothing listens there."""
+    found = {name for name, command in commands().items() if any("--storage" in p.opts for p in command.params)}
+    assert found | set(TAKES_URL) == set(NEEDS_STORAGE) | set(TAKES_URL) | REFUSES
+    (shortlist.folder / "items.txt").write_text("a\nb\n")
+    (shortlist.folder / "votes.csv").write_text("first,second,winner\na,b,a\n")
+    create_study(["a", "b"], k=1, storage="sqlite:///full.db", name="fruit")
+    back_up("sqlite:///full.db", Path("b.db"))
+    for name, arguments in (NEEDS_STORAGE | TAKES_URL).items():
+        words = [*name.split(), *arguments.split(), *(["--storage", AWAY] if name in NEEDS_STORAGE else [])]
+        done = shortlist(*words, code=4)
+        last = done.err.splitlines()[-1]
+        assert last.startswith("shortlist: "), (name, last)
+        assert f"To resume, run: shortlist {name}" in last
+        assert "secret" not in done.err
+
+
+def test_every_command_refuses_an_unknown_option_with_exit_code_two(shortlist):
+    for name in commands():
+        assert "No such option" in shortlist.refused(*name.split(), "--no-such-option")
+
+
+def test_files_that_cannot_be_written_are_one_line(shortlist):
+    study = create_study(["a", "b"], k=1, storage="sqlite:///shortlist.db", name="fruit")
+    for _ in range(3):
+        study.tell(study.ask(), 1.0)
+    (shortlist.folder / "items.txt").write_text("a\nb\n")
+    for words in (
+        "export fruit no/where.csv", "export fruit --proof no/where.jsonl", "report fruit --out no/where.html",
+        "storage backup no/where.db", "create items.txt -k 1 --name x --storage sqlite:///no/where.db",
+    ):  # fmt: skip
+        assert "Traceback" not in shortlist.refused(*words.split())
+
+
+def test_an_answer_of_no_deletes_nothing(shortlist, monkeypatch):
+    create_study(["a", "b"], k=1, storage="sqlite:///shortlist.db", name="fruit")
+    monkeypatch.setattr("typer.confirm", lambda _: False)
+    shortlist("delete", "fruit", code=130)
+    assert shortlist.json("storage", "list")["studies"] == ["fruit"]
 
 
 def test_a_command_whose_packages_are_missing_says_how_to_get_them(shortlist, monkeypatch):

@@ -1,7 +1,9 @@
 """`shortlist audit`: people answer what a judge has answered, in a real terminal or from a file."""
 
 import json
+import re
 
+import httpx
 import pytest
 
 from shortlist import load_study
@@ -66,6 +68,39 @@ def test_a_person_at_the_keyboard(folder, shortlist):
     close_databases()
     study = load_study("answers", f"sqlite:///{folder / 'shortlist.db'}")
     assert "ann" not in {row.judge for row in study.rows}
+
+
+@pytest.mark.slow
+def test_people_answer_on_a_page(folder, shortlist):
+    """Blind, each under their name, and it goes on where they stopped. Nobody without the link sees anything."""
+    with (
+        Terminal(folder, "audit", "answers", "--as", "ann", "--browser", "--answers", "3") as terminal,
+        httpx.Client(trust_env=False, follow_redirects=True) as browser,
+    ):
+        terminal.wait_for(r"http://127\.0\.0\.1:\d+/[\w-]+\?as=ann")
+        link = re.search(r"http://[^\s?]+", terminal.screen)[0]
+
+        def press(person, key, number):
+            return browser.post(link, params={"as": person}, data={"number": number, "key": key})
+
+        page = browser.get(link, params={"as": "ann"})
+        assert "word" in page.text
+        assert not any(item in page.text for item in WORDS)
+        assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+        assert "Your name" in browser.get(link).text
+        assert browser.get(link[:-3]).status_code == 404
+        assert "1 of 3 answered" in press("ann", "1", 0).text
+        assert "1 of 3 answered" in press("ann", "2", 0).text  # sent twice: the first counts
+        assert "0 of 3 answered" in press("ann", "u", 1).text
+        assert "1 of 3 answered" in press("ben <b>", "2", 0).text
+        press("ann", "nonsense", 0)
+        terminal.press(b"\x03")
+        screen, code = terminal.finish()
+    assert (code, "1 answer of 1 person" in screen) == (0, True)
+    assert [entry["person"] for entry in answers(folder)] == ["ann", "ann", "ben <b>"]
+    close_databases()
+    study = load_study("answers", f"sqlite:///{folder / 'shortlist.db'}")
+    assert {row.judge for row in study.rows} == {"python judge.py"}
 
 
 def test_votes_of_people_from_a_file(folder, shortlist):

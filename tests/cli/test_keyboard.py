@@ -3,6 +3,7 @@
 import pytest
 
 from shortlist import load_study
+from shortlist.cli.keyboard import shortened
 from shortlist.study.sql import close_databases
 from tests.cli.terminal import Terminal
 
@@ -25,7 +26,8 @@ def the_study(folder, name="fruit"):
 
 
 def test_every_key(folder, shortlist):
-    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--delta", 1e-6)
+    # with this sampling rule the seventh question is on the pair of the undone vote, and is closed with it
+    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--delta", 1e-6, "--sampling", "bridge")
     keys = (
         (b"1", "votes in total"), (b"\x1b[C", "votes in total"), (b"t", r"tie   \(3 votes in total"), (b"s", "skipped"),
         (b"\x1b[D", "votes in total"), (b"2", "votes in total"),
@@ -112,6 +114,36 @@ def test_a_ballot_can_be_left_and_finished(folder, shortlist):
     assert "ann has finished their ballot, thank you" in screen
 
 
+def test_an_answer_outlives_a_storage_that_is_away_for_a_moment(folder, shortlist):
+    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--delta", 1e-6)
+    close_databases()
+    file = folder / "shortlist.db"
+    with Terminal(folder, "judge", "fruit", "--as", "ann", "--items", "fruit.csv") as terminal:
+        terminal.wait_for("of colour")
+        file.rename(folder / "away.db")
+        terminal.press(b"1")
+        terminal.wait_for("Trying again for")
+        (folder / "away.db").rename(file)
+        terminal.wait_for(r"\(1 votes in total")
+        terminal.wait_for("of colour")
+        terminal.press(b"q")
+        assert terminal.finish()[1] == 0
+    assert the_study(folder).counts["counted"] == 1
+
+
+def test_a_storage_that_stays_away_ends_the_sitting_with_the_command_to_resume(folder, shortlist):
+    shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--delta", 1e-6)
+    close_databases()
+    command = ["judge", "fruit", "--as", "ann", "--items", "fruit.csv", "--storage-patience", "0"]
+    with Terminal(folder, *command) as terminal:
+        terminal.wait_for("of colour")
+        (folder / "shortlist.db").rename(folder / "away.db")
+        terminal.press(b"1")
+        screen, code = terminal.finish()
+    assert code == 4
+    assert f"To resume, run: shortlist {' '.join(command)}" in " ".join(screen.split())
+
+
 def test_without_a_terminal(folder, shortlist):
     shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1)
     assert shortlist.refused("judge", "fruit") == (
@@ -123,3 +155,9 @@ def test_without_a_terminal(folder, shortlist):
 def test_measured_differences_need_no_keys(folder, shortlist):
     shortlist("create", "fruit.csv", "--name", "fruit", "-k", 1, "--family", "gaussian")
     assert "shortlist tell fruit NUMBER VALUE" in shortlist.refused("judge", "fruit")
+
+
+def test_commands_to_the_terminal_in_a_text_are_shown_and_not_obeyed():
+    """An output of a model could clear the screen, or hide what stands beside it."""
+    assert shortened("a\x1b[2J\x07b\x9b2Jc\r\nd\te") == "a␛[2J␇b\ufffd2Jc\nd\te"
+    assert shortened("x" * 50, 10) == "xxxxxxxxxx … and 40 more characters"

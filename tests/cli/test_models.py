@@ -2,9 +2,12 @@
 
 import json
 import ssl
+from collections import Counter
 
 import pytest
 
+from shortlist.analysis.votes import decisive_votes
+from shortlist.study.create import load_study
 from tests.judges.server import say, serving
 from tests.report.html import check
 
@@ -139,6 +142,21 @@ def test_flips_and_unclear_answers_are_found(endpoint, shortlist):
     assert "no verdict" in shortlist("read", "outputs", "--only", "unclear").out
     flips = shortlist("read", "outputs", "--only", "flips").out
     assert flips.count("(texts are not kept)") >= 6
+
+
+def test_flips_are_found_where_each_order_was_a_question_of_its_own(endpoint, shortlist):
+    """And votes that were answered from stored answers have words too: each answer of the judge can be read."""
+    endpoint.always = say("[[A]]")  # whatever is shown first: all pairs tie, and the whole table is asked
+    shortlist(*run(endpoint, "--workers", 1))
+    asked = [json.loads(line) for line in shortlist("read", "outputs", "--json").out.splitlines()]
+    flips = [json.loads(line) for line in shortlist("read", "outputs", "--only", "flips", "--json").out.splitlines()]
+    orders = Counter((one["case"], frozenset((one["first"], one["second"]))) for one in asked)
+    assert len(flips) == sum(count for count in orders.values() if count == 2) > 0
+    assert "shown first: " in shortlist("read", "outputs", "--only", "flips").out
+    study = load_study("outputs", f"sqlite:///{shortlist.folder}/shortlist.db")
+    calls = {(row.case, row.first, row.second) for row in decisive_votes(study)}
+    only = shortlist("read", "outputs", "--only", "decisive", "--json").out.splitlines()
+    assert len(only) == len(calls) < len(decisive_votes(study))
 
 
 @pytest.mark.parametrize(

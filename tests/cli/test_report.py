@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import shortlist as package
-from shortlist.votes.write import write_votes
+from shortlist.votes.table import write_votes
 from tests.analysis.studies import ITEMS, table
 from tests.report.html import check
 

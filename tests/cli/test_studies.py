@@ -25,15 +25,18 @@ def test_a_study_from_the_first_question_to_an_export(fruit):
         told = fruit.json("tell", "fruit", question["id"], better)
     assert told["votes"] == 3
     question = fruit.json("ask", "fruit")["questions"][0]
-    fruit("tell", "fruit", question["id"], "first")
+    better = min(question["first"], question["second"], key=order.index)
+    fruit("tell", "fruit", question["id"], better)
     assert "already answered or closed" in fruit.refused("tell", "fruit", question["id"], "first")
     fruit("export", "fruit", "votes.csv")
     rows = list(csv.DictReader((fruit.folder / "votes.csv").read_text().splitlines()))
     assert [row["judge"] for row in rows] == ["ann"] * 3 + [""]
     load_study("fruit", "sqlite:///shortlist.db").undo(question["id"])
     assert "1 undone vote left out." in fruit("export", "fruit", "votes.csv").out
-    many = "\n".join(f"{a},{b},{a}" for a, b in 20 * [("banana", "apple"), ("banana", "cherry"), ("banana", "date")])
-    (fruit.folder / "more.csv").write_text(f"first,second,winner\n{many}\n")
+    many = "\n".join(
+        f"{a},{b},{a},bob" for a, b in 20 * [("banana", "apple"), ("banana", "cherry"), ("banana", "date")]
+    )
+    (fruit.folder / "more.csv").write_text(f"first,second,winner,judge\n{many}\n")
     assert "Top 1 of 4: banana" in fruit("import", "fruit", "more.csv").out
     status = fruit.json("status", "fruit")
     assert status["done"]
@@ -134,7 +137,7 @@ def test_set_lowers_delta_and_says_at_what_price(fruit):
 def test_set_refuses_everything_else_with_the_reason(fruit):
     fruit("create", "items.txt", "--name", "fruit", "-k", 1)
     before = fruit.json("status", "fruit")["head"]
-    assert "give --max-votes, --delta or --min-judges" in fruit.refused("set", "fruit")
+    assert "give --max-votes, --delta, --min-judges or --withdraw" in fruit.refused("set", "fruit")
     assert "can only be made smaller" in fruit.refused("set", "fruit", "--delta", 0.2)
     assert "or none for no limit" in fruit.refused("set", "fruit", "--max-votes", "many")
     assert "'nobody'" in fruit.refused("set", "nobody", "--max-votes", 3)
@@ -176,7 +179,7 @@ def test_a_proof_from_the_export_to_its_verdict(fruit):
     assert "Give -k" in fruit.refused("certify", "votes.csv")
     text = (fruit.folder / "proof.jsonl").read_text()
     (fruit.folder / "proof.jsonl").write_text(text.replace('"judge":"ann"', '"judge":"bob"', 1))
-    ran = fruit("verify", "proof.jsonl", code=1)
+    ran = fruit("verify", "proof.jsonl", code=2)
     assert "line 2: this record does not have the hash that it says" in ran.err
 
 

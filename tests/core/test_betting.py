@@ -15,17 +15,23 @@ from shortlist.core.betting import (
     BEHIND,
     BEHIND_EPS,
     CASH,
+    CLEAR,
+    CLEAR_EARLY,
+    KELLY,
     PROVED_AHEAD,
     PROVED_BEHIND,
+    SETTLED,
     SUM,
     WEIGHT,
     empty_ledger,
+    own_bet,
 )
 from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.core.pairs import node_sums
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.uniform import Uniform
 from shortlist.core.stopping.chains import ETAS, grid_accounts
+from shortlist.core.stopping.cuts import Cuts
 from shortlist.core.stopping.edges import Edges
 from shortlist.core.tally import Block, Vote, one_vote
 
@@ -95,11 +101,11 @@ def test_wealth_is_the_product_of_the_factors(k, tolerance):
 
 
 @pytest.mark.parametrize("family", [BradleyTerry(), Gaussian(0.7)], ids=["bradley-terry", "gaussian"])
-@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+@pytest.mark.parametrize(("tolerance", "marker"), [(0.0, None), (0.1, None), (0.0, Cuts())])
 @pytest.mark.parametrize("k", [2, 4], ids=["top", "flipped"])
-def test_plain_numbers_say_what_arrays_of_one_do(k, tolerance, family):
+def test_plain_numbers_say_what_arrays_of_one_do(k, tolerance, marker, family):
     problem = Problem(N, k, 0.5, family, tolerance=tolerance)
-    arrays = numbers = empty_ledger(problem)
+    arrays = numbers = empty_ledger(problem, marker)
     rng = np.random.default_rng(6)
     pending = None if family.is_measured else random_block(rng, 1)
     for _ in range(400):
@@ -334,3 +340,72 @@ def test_the_grid_does_not_mind_the_unit_of_gaussian_votes():
     one = grid_accounts(Problem(N, 2, 0.1, Gaussian(1.0)), block)
     ten = grid_accounts(Problem(N, 2, 0.1, Gaussian(10.0)), block._replace(outcome=10 * block.outcome))
     assert np.allclose(one.wealth, ten.wealth)
+
+
+def test_the_bet_from_own_votes_is_the_mean_of_a_normal_cut_off_at_zero():
+    """Up to the usual probit approximation of the expectation of a logistic function."""
+    for votes, won in [(0, 0), (7, 7), (30, 18), (30, 12), (2000, 1100), (2000, 700)]:
+        precision = 4 + votes / 4
+        mean, spread = (won - votes / 2) / precision, precision**-0.5
+        eta = np.linspace(0, max(mean, 0) + 9 * spread, 200_001)
+        density = np.exp(-0.5 * ((eta - mean) / spread) ** 2 + 0.5 * min(mean / spread, 0) ** 2)
+        exact = (density * (2 * expit(eta) - 1)).sum() / density.sum()
+        assert own_bet(np.array(votes), np.array(won)) == pytest.approx(exact, rel=0.02, abs=0.002)
+    assert 0 <= own_bet(np.array(10**6), np.array(0)) < 1e-3
+
+
+def replayed(problem, seed, votes=700):
+    """A ledger of whole sets whose bets are its own, vote by vote, and what it bet, as it sees pairs; some pairs are
+    seen from the other side."""
+    rng, ledger, placed = np.random.default_rng(seed), empty_ledger(problem, Cuts()), []
+    theta = np.linspace(1.5, -1.5, N) * (-1 if ledger.flipped else 1)
+    for _ in range(votes):
+        block = random_block(rng, 1, outcomes=np.ones(1))
+        won = (rng.random(1) < expit(theta[block.first] - theta[block.second])).astype(np.float64)
+        block = ledger.place_bets(block._replace(outcome=won))
+        placed.append((ledger, block))
+        ledger = ledger.add(block)
+    return ledger, placed
+
+
+@pytest.mark.parametrize("k", [2, 4], ids=["top", "flipped"])
+def test_two_bettors_and_their_average_hold_the_same(k):
+    """Where whole sets are rejected, an account is divided between two bettors; one bet by the average of theirs,
+    weighted by their wealth, must win exactly what they win together."""
+    ledger, placed = replayed(Problem(N, k, 0.1), 5)
+    wealth = {}
+    for before, block in placed:
+        i, j, won, bet = (column.tolist()[0] for column in (*block[:3], block.bets))
+        if bet == 0:
+            continue
+        better, worse = (i, j) if (bet > 0) != ledger.flipped else (j, i)  # as the ledger sees it
+        seen = won if (better == i) != ledger.flipped else 1 - won
+        ends = np.array([better]), np.array([worse])
+        rows = before.look_up(*ends)
+        expected = before.expected(*ends, damped=True)
+        assert expected[0] > 0
+        total = rows[0, SUM] if better < worse else rows[0, WEIGHT] - rows[0, SUM]
+        bets = np.array([KELLY * np.tanh(expected[0] / 2), own_bet(rows[0, WEIGHT], total)])
+        account = wealth.setdefault((better, worse), np.array([0.55, 0.35]))
+        assert math.tanh(abs(bet) / 2) == pytest.approx(account @ bets / account.sum(), rel=1e-9)
+        account *= 1 + bets * (2 * seen - 1)
+    assert len(wealth) >= 8
+    for (better, worse), account in wealth.items():
+        here = np.array([better]), np.array([worse])
+        assert ledger.wealth(*here)[0] == pytest.approx(math.log(CASH + account.sum()), abs=1e-9)
+
+
+def test_with_whole_sets_little_is_bet_until_the_order_is_settled():
+    ledger, placed = replayed(Problem(N, 2, 0.1), 8, votes=300)
+    early = [(before, block) for before, block in placed if not before.settled]
+    late = [(before, block) for before, block in placed if before.settled]
+    assert early
+    assert len(late) > 100
+    assert all(before.misordered() > SETTLED for before, _ in early if before.votes == before.believed)
+    for group, least in ((early, CLEAR_EARLY), (late, CLEAR)):
+        for before, block in group:
+            theta, spread = before.belief.theta, before.belief.spread(block.first, block.second)
+            z = abs(theta[block.first] - theta[block.second]) / np.sqrt(spread)
+            assert (block.bets[0] != 0) <= (z[0] >= least - 1e-9)
+    assert sum(block.bets[0] != 0 for _, block in late) > 50
+    assert ledger.settled

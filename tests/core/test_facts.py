@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shortlist.core.betting import FACT, MARK, PROVED_AHEAD, PROVED_BEHIND, empty_ledger
-from shortlist.core.facts import cycle_across, order_by_facts
+from shortlist.core.pairs import cycle_across, order_by_facts
 from shortlist.core.problem import Problem
 from shortlist.core.tally import Block
 

@@ -11,7 +11,7 @@ from shortlist.core import loop
 from shortlist.core.families import Gaussian
 from shortlist.core.pairs import pair_ends
 from shortlist.core.problem import Problem
-from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.tracking import OracleTracking
 from shortlist.core.sampling.uniform import Uniform
 from shortlist.core.stopping.glr import Glr
 from shortlist.core.tally import Block, Vote

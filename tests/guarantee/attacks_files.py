@@ -147,6 +147,16 @@ def bets_column(safeguard, seed):
     return bool(said["certainly_in"] or said["certainly_out"])
 
 
+def export_twice(safeguard, seed):
+    """Twelve exports of 60 coin flips in one file. Without the safeguard the column of ids is missing."""
+    rng = np.random.default_rng((13, seed))
+    rows = [f"x,y,{won}" + f",shortlist-{row}" * safeguard for row, won in enumerate(rng.integers(0, 2, 60))]
+    with folder() as here:
+        (here / "votes.csv").write_text("\n".join(["first,second,outcome" + ",vote_id" * safeguard, *rows * 12]))
+        said = command("certify", "votes.csv", "-k", 1, "--delta", DELTA, "--skip-bad")
+    return bool(said["certainly_in"] or said["certainly_out"])
+
+
 def arena_hard(path, rng, cases=30, models=40):
     """Judgments of models against a baseline in two games. One coin per case decides all of them: the baseline has a
     good answer or a bad one."""
@@ -203,5 +213,9 @@ ATTACKS = [
     Attack(
         "a column of bets in a table", "`certify` makes its own bets", "rows are in the order in which they were cast",
         bets_column,
+    ),
+    Attack(
+        "twelve exports put together in one file", "rows with the same id are one vote",
+        "exported votes keep their ids", export_twice, runs=(50, 40),
     ),
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 every item that is proved in or out is a false claim for some top k that the theorem allows.
 """
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
 from unittest.mock import patch
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from shortlist import create_study
 from shortlist.analysis.votes import as_table
 from shortlist.core.betting import Imports
+from shortlist.errors import BadVotes
 from shortlist.study import importing
 from shortlist.study.importing import ImportRows
 from shortlist.study.rows import counted
@@ -139,6 +140,20 @@ def same_raters(safeguard, seed):
     return claims(study.examine())
 
 
+def other_labels(safeguard, seed):
+    """Two items, 40 coin flips, imported without labels, then with cases, with a judge, and so on. Without the
+    safeguard rows with other labels are other votes."""
+    first, second, outcome = noise(np.random.default_rng((17, seed)), 40)
+    study, rows = create_study(["0", "1"], 1, DELTA), range(40)
+    unit, judge, id_ = {"unit": [f"case {row}" for row in rows]}, {"judge": ["x"] * 40}, {"id": list(map(str, rows))}
+    labels = unit, judge, id_, judge | {"unit": [f"row {row}" for row in rows]}, judge | id_
+    with nullcontext() if safeguard else patch.object(importing, "_check_relabelled", lambda *given: None):
+        for given in ({}, *labels):
+            with suppress(BadVotes):
+                study.import_votes(names(first), names(second), outcome.tolist(), **given)
+    return claims(study.examine())
+
+
 SORTED = "a fixed part of the stake is on counts, and bets on votes that look sorted are dropped"
 ONCE = "a row is counted once"
 GROWN = "earlier rows come first, or rows have ids"
@@ -147,6 +162,10 @@ ATTACKS = [
     Attack("three imports sorted by winner", SORTED, "all votes on a pair are there", sorted_batches(3)),
     Attack("the same file imported six times", ONCE, GROWN, six_times(growing=False), runs=(50, 40)),
     Attack("a growing file imported six times", ONCE, GROWN, six_times(growing=True), runs=(50, 60)),
+    Attack(
+        "the same file with other labels", "an import of the same outcomes on the same pairs is refused",
+        "the file has at least 20 votes", other_labels, runs=(50, 60),
+    ),
     Attack(
         "a second file of new votes", "which rows are old does not depend on outcomes; one grid for all imports",
         "ids of new votes are new", second_file, runs=(50, 60),

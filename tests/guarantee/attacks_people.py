@@ -12,17 +12,17 @@ import numpy as np
 from shortlist import create_study
 from shortlist.core.pairs import pair_number
 from shortlist.errors import NeedsJudges, NothingToAsk, ShortlistError, StudyDone
-from shortlist.study import ballots
+from shortlist.study import questions
 from tests.guarantee.attacks import DELTA, Attack
 from tests.guarantee.test_edges import contradicts
 
 ITEMS = ["a", "b", "c", "d", "e", "f"]
 
 
-def public_study(seed, safeguard=True, items=ITEMS):
+def public_study(seed, safeguard=True, items=ITEMS, **options):
     """Without the safeguard the claim is "each judge": every vote counts by itself."""
     claim = {"judges_claim": "public", "ballot_size": 5} if safeguard else {"judges_claim": "each"}
-    return create_study(items, 1, DELTA, seed=seed, **claim)
+    return create_study(items, 1, DELTA, seed=seed, **claim, **options)
 
 
 def taste(rng):
@@ -80,8 +80,8 @@ def returning(safeguard, seed, judges=40, times=5):
 
 def quitting(safeguard, seed, judges=150):
     """Judges answer what speaks against "a" and leave at the first pair that does not. Without the safeguard they skip
-    it."""
-    rng, study = np.random.default_rng((34, seed)), public_study(seed, safeguard)
+    it. Asked by the bridge, which asks about "a" most."""
+    rng, study = np.random.default_rng((34, seed)), public_study(seed, safeguard, sampling="bridge")
     for judge in range(judges):
         winner, name = taste(rng), f"judge {judge}"
         with suppress(NothingToAsk, ShortlistError):
@@ -106,12 +106,12 @@ def conflicts(safeguard, seed, judges=150):
     the public is even about these two. Without the safeguard a ballot is drawn around the conflicts."""
     rng = np.random.default_rng((37, seed))
     study = create_study(ITEMS[:3], 2, DELTA, seed=seed, judges_claim="public", ballot_size=1)
-    draw = ballots._draw
+    draw = questions._draw
     for judge in range(judges):
         knows = bool(rng.integers(0, 2))
         around = KNOWN if knows and not safeguard else frozenset()
         drawn_around = lambda state, size, closed, around=around: draw(state, size, closed | around)  # noqa: E731
-        with suppress(NothingToAsk, StudyDone), patch.object(ballots, "_draw", drawn_around):
+        with suppress(NothingToAsk, StudyDone), patch.object(questions, "_draw", drawn_around):
             for question in study.ballot(f"judge {judge}", avoid=[("a", "b"), ("a", "c")] if knows else ()):
                 study.tell(question, winner=min(question.first, question.second, key=("cba" if knows else "abc").index))
     return contradicts(study.verdict, {"a", "b"})

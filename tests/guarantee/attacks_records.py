@@ -4,19 +4,25 @@ S* is fixed beforehand: in pure noise every set of k items is one that no outsid
 them a proof that contradicts it may happen in a share delta of the studies.
 """
 
+import asyncio
 import random
 import sqlite3
-from contextlib import suppress
+import threading
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from unittest.mock import patch
 
 import numpy as np
 
-from shortlist import certify, create_study, load_study
+from shortlist import Case, certify, create_study, load_study, run_study
 from shortlist.core import revisions
-from shortlist.errors import BrokenChain, CasesUsedUp, StudyDone
+from shortlist.errors import BadCases, BadProblem, CasesUsedUp, StudyDone, StudyReplaced
+from shortlist.judges import run
+from shortlist.study import create
 from shortlist.study import state as study_state
+from shortlist.study import study as study_module
 from shortlist.study.events import Skipped, Told
 from shortlist.study.state import apply_all
 from tests.guarantee.attacks import DELTA, Attack
@@ -100,22 +106,22 @@ def cut(keep):
 
 def older_record(safeguard, seed, questions=24):
     """After each vote for "a", the record is put back to before its question. With the safeguard the process that knows
-    the last hash goes on, and the record no longer loads. Without it nobody knows the hash, and the study is loaded
-    anew."""
+    the last hash is to go on, and refuses. Without it nobody knows the hash, and the study is loaded anew."""
     rng, url = np.random.default_rng((15, seed)), "sqlite:///record.db"
     with folder():
         study = create_study(["a", "b"], 1, DELTA, name="coin", storage=url, seed=seed)
         for _ in range(questions):
             keep, winner = study.head.events, "ab"[rng.integers(0, 2)]
-            with suppress(StudyDone):
+            try:
                 study.tell(study.ask(), winner=winner)
+            except StudyDone:
+                continue
+            except StudyReplaced:
+                return False
             if winner == "a" and not study.verdict.done:
                 cut(keep)
                 study = study if safeguard else load_study("coin", url)
-        try:
-            return contradicts(load_study("coin", url).verdict, {"a"})
-        except BrokenChain:
-            return False
+        return contradicts(load_study("coin", url).verdict, {"a"})
 
 
 def one_study(seed, votes=30):
@@ -180,6 +186,77 @@ def end_before_losses(safeguard, seed, votes=40):
     return contradicts(study.verdict, {"a"})
 
 
+def skips_at_the_end(state, number, reason):
+    """`skipping` without its safeguard: what stays without an answer when a study ends is skipped."""
+    return Skipped(number, reason)
+
+
+def slow_losses(safeguard, seed, runs=40, workers=8):
+    """A program that answers from a table in which both items win equally often, and is slow where "a" wins. The owner
+    ends each run by a low budget after one more vote, so that only quick answers are in, and raises it for the
+    next."""
+    table = np.random.default_rng((20, seed)).permutation(np.arange(60) % 2).reshape(30, 2)
+    study = create_study(["a", "b"], 1, DELTA, seed=seed)
+
+    async def judge(first, second, case):
+        if not table[int(case.text), int(first == "a")]:
+            return "b"
+        await asyncio.sleep(1)
+        stop.set()  # all that is out is slow
+        await asyncio.sleep(3600)
+
+    def end_after_one(run, votes):
+        if run.verdict.votes > votes:
+            study.change(max_votes=1)
+
+    with nullcontext() if safeguard else patch.object(study_module, "skipping", skips_at_the_end):
+        for _ in range(runs):
+            stop, after_one = threading.Event(), partial(end_after_one, votes=study.verdict.votes)
+            run_study(
+                study, judge, cases=map(str, range(30)), workers=workers, progress=after_one, stop=stop,
+                warn=lambda _: None,
+            )  # fmt: skip
+            if study.verdict.reason == "certified" or stop.is_set():
+                break
+            study.change(max_votes=None)
+    return contradicts(study.verdict, {"a"})
+
+
+def taken_over(safeguard, seed, votes=40):
+    """A judge takes back each answer for "a" and skips the question: it is lost. Then a new study takes over the
+    votes that are left."""
+    rng, old = np.random.default_rng((21, seed)), create_study(["a", "b", "c"], 1, DELTA, seed=seed)
+    for _ in range(votes):
+        question, winner = old.ask(judge="x", pair=("a", "b")), "ab"[rng.integers(0, 2)]
+        old.tell(question, winner=winner, settle=False)
+        if winner == "a":
+            old.undo(question)
+            old.skip(question)
+        if old.verdict.done:
+            break
+    new = create_study(["a", "b"], 1, DELTA, seed=seed)
+    off = nullcontext() if safeguard else patch.object(create, "_taken_back_and_lost", lambda older: 0)
+    with off, suppress(BadProblem):
+        create.check_take_over(old, ["a", "b"], "each", "these")
+        create.take_over_votes(old, new)
+    return contradicts(new.verdict, {"a"})
+
+
+def same_text(safeguard, seed):
+    """20 cases, each five times under other ids; one coin for each text decides who wins on it. Without the safeguard
+    a text with another id is another case."""
+    coins = np.random.default_rng((22, seed)).integers(0, 2, 20)
+    cases = [Case(f"{number} {again}", f"text {number}") for number in range(20) for again in range(5)]
+    study = create_study(["a", "b"], 1, DELTA, cases_claim="like these", seed=seed)
+
+    def judge(first, second, case):
+        return "ab"[coins[int(case.text.split()[1])]]
+
+    with nullcontext() if safeguard else patch.object(run, "check_texts", lambda cases: None), suppress(BadCases):
+        run_study(study, judge, cases=cases, workers=1, warn=lambda _: None)
+    return contradicts(study.verdict, {"a"})
+
+
 ATTACKS = [
     Attack(
         "recorded votes drawn again and again", "`run --votes` uses each recorded vote once",
@@ -205,6 +282,20 @@ ATTACKS = [
     Attack(
         "end the study before an answer, then raise the budget", "all answers after the end count",
         "answers are fresh", end_before_losses,
+    ),
+    Attack(
+        "end the study while slow answers are out, then raise the budget",
+        "questions without an answer are lost when a study ends", "answers over a list of cases are stored",
+        slow_losses, runs=(12, 6), many=(100, 50),
+    ),
+    Attack(
+        "take back answers, then take over the votes in a new study",
+        "votes are not taken over if answers were taken back and lost",
+        "what stayed unanswered does not depend on the answers", taken_over, runs=(40, 20),
+    ),
+    Attack(
+        "cases five times under other ids", "for a claim about cases like these, each text serves one question",
+        "cases with different texts are different cases", same_text, runs=(40, 40), many=(400, 400),
     ),
     Attack(
         "another k after a look", "k is fixed when a study is created", "no other k was tried", another_k,

@@ -11,9 +11,9 @@ from shortlist.errors import BadVotes
 ITEMS = ["a", "b", "c", "d"]
 
 
-def study_with_losses(k, tolerance=0.0, pending=0):
+def study_with_losses(k, tolerance=0.0, pending=0, stopping="edges"):
     """A coin and a judge of changing mind, so that accounts of all items have lost something."""
-    study = create_study(ITEMS, k, 1e-9, tolerance=tolerance, seed=3)
+    study = create_study(ITEMS, k, 1e-9, tolerance=tolerance, seed=3, sampling="bridge", stopping=stopping)
     rng = np.random.default_rng(4)
     for vote in range(240):
         question = study.ask()
@@ -62,6 +62,21 @@ def test_the_stake_does_not_rise_at_the_first_import(k):
         assert (0.75 * products + 0.25 * grids).mean() <= products.mean() * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_stake_on_a_set_does_not_rise_at_the_first_import(k):
+    """The same for `cuts`: the stake on every set, and what one account of the grid then rejects."""
+    study = study_with_losses(k, stopping="cuts")
+    before, _ = wealth(study)
+    import_ties(study)
+    after, ledger = wealth(study)
+    assert np.allclose(before, after)
+    for members in map(list, combinations(range(len(ITEMS)), ledger.k)):
+        others = [item for item in range(len(ITEMS)) if item not in members]
+        product = np.exp(before[np.ix_(others, members)].sum())
+        assert 0.75 * product + 0.25 * np.exp(grid(ledger)[np.ix_(others, members)]).mean() <= product * (1 + 1e-9)
+    assert (np.exp(grid(ledger)[grid(ledger) > -np.inf]) < 0.5).all()
+
+
 def test_the_stake_does_not_rise_at_the_first_import_with_a_tolerance():
     """The average of 2n products, for every order of the items."""
     study = study_with_losses(1, tolerance=0.02)
@@ -86,9 +101,10 @@ def test_pending_questions_count_as_lost_when_the_grid_begins():
     assert (lost[1] > lost[0]).any()
 
 
-def test_claims_that_rest_on_sorted_imports_are_withdrawn():
+@pytest.mark.parametrize("stopping", ["edges", "cuts"])
+def test_claims_that_rest_on_sorted_imports_are_withdrawn(stopping):
     """The votes of a coin in two files, those that "b" won first. Only both together look sorted."""
-    study = create_study(["a", "b", "c"], 1, 0.05)
+    study = create_study(["a", "b", "c"], 1, 0.05, stopping=stopping)
     won = study.import_votes(["b"] * 30, ["a"] * 30, [1.0] * 30)
     assert won.certainly_out == ("a",)
     study.import_votes(["b"] * 30, ["a"] * 30, [0.0] * 30, id=[str(row) for row in range(30)])

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 import shortlist
-from shortlist.study import answer_table
-from shortlist.study.answer_table import AnswerTable, PairCells
+from shortlist.study import claims
+from shortlist.study.claims import AnswerTable, PairCells
 from shortlist.study.events import Materials
 
 DELTA = 0.05
@@ -101,7 +101,7 @@ def test_without_the_rule_a_majority_of_the_known_answers_would_prove_noise(monk
 
     def decide(self, size):
         parts = self._parts()
-        known = len(answer_table._units(self.answers))
+        known = len(claims._units(self.answers))
         margin = sum(parts) - known / 2
         return self._replace(ahead=int(np.sign(margin)) if known >= min(3, 2 * size) else 0)
 

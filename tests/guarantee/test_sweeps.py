@@ -31,7 +31,7 @@ def test_lazy_blocks_agree_with_round_by_round_at_ten_items():
 
 
 def test_full_gradients_do_no_worse():
-    from shortlist.core.sampling.oracle_tracking import OracleTracking
+    from shortlist.core.sampling.tracking import OracleTracking
 
     sampled, full = (cell(10, 3, OracleTracking(gradient=gradient)) for gradient in ("sampled", "full"))
     assert full.correct == 20

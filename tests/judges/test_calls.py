@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from shortlist.errors import BadInput, JudgeFailed, JudgeUnavailable, JudgeUnclear
 from shortlist.judges.base import Call, Reply, Skip
-from shortlist.judges.calls import ask_with_retries
-from shortlist.judges.retry import Backoff, RetryPolicy
+from shortlist.judges.calls import Backoff, RetryPolicy, ask_with_retries
 from shortlist.judges.run_log import Costs
 
 CALL = Call(3, "ann", "bob")

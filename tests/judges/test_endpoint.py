@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from shortlist.errors import BadJudge, JudgeFailed, NotInstalled
-from shortlist.judges.responses import read_retry_after
+from shortlist.judges.prompts import read_retry_after
 from tests.judges.server import fail, say, send
 from tests.judges.world import AT_ONCE, new_study, told
 from tests.patience import PATIENCE

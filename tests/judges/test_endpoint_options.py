@@ -147,6 +147,23 @@ def test_json_is_asked_for_and_read(endpoint):
     assert schema["properties"]["winner"]["enum"] == ["A", "B", "tie"]
 
 
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_a_server_without_schemas_is_asked_in_another_form(endpoint, status):
+    """As llama.cpp's own server answers, with 500. The text is read, whatever form it was asked for."""
+    refuse = fail(status, b"{\"error\": {\"message\": \"('body', 'response_format', 'type'): literal_error\"}}")
+    endpoint.script, endpoint.always = [refuse, refuse], say('{"winner": "B"}')
+    study, found = run(endpoint, judge=judge_at(endpoint, verdict="json", max_tokens=50))
+    sent = [one["body"].get("response_format", {}).get("type") for one in endpoint.requests]
+    assert sent == ["json_schema", "json_object", None, None, None]
+    assert (found.costs.calls, found.costs.retries) == (3, 0)
+    assert [row.outcome for row in told(study)] == [0.0] * 3
+    endpoint.requests.clear()
+    endpoint.always = refuse
+    with pytest.raises(JudgeFailed, match="response_format"):
+        run(endpoint, judge=judge_at(endpoint, verdict="json", max_tokens=50), retries=0, patience=0.0)
+    assert len(endpoint.requests) == 3
+
+
 def probable(first, second, finish="length"):
     listed = [{"token": token, "logprob": math.log(part)} for token, part in (("A", first), ("B", second))]
     choice = {

@@ -13,7 +13,7 @@ from shortlist.core.outcomes import outcome_of
 from shortlist.errors import BadOutcome, JudgeUnclear, ShortlistError, UnknownItem
 from shortlist.judges.base import Call, Skip
 from shortlist.judges.command import read_reply
-from shortlist.judges.responses import read_retry_after
+from shortlist.judges.prompts import read_retry_after
 from tests.judges.server import send
 from tests.judges.world import AT_ONCE, new_study, told
 

@@ -6,7 +6,7 @@ import pytest
 
 import shortlist
 from shortlist.errors import BadJudge
-from shortlist.judges.panel import PanelJudge
+from shortlist.judges.base import PanelJudge
 from tests.judges.world import AT_ONCE, ITEMS, new_study, noisy, told
 
 CASES = [f"case {number}" for number in range(40)]

@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 import shortlist
 from shortlist.errors import JudgeFailed, StorageUnavailable
 from shortlist.judges.base import Tokens
-from shortlist.judges.money import ListedPrice
-from shortlist.judges.texts import save_texts
+from shortlist.judges.meter import ListedPrice
+from shortlist.judges.run_log import save_texts
 from shortlist.study.schema import texts
 from shortlist.study.sql import close_databases
 from shortlist.study.storage import storable

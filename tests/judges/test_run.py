@@ -318,21 +318,30 @@ def test_a_measured_difference_cannot_be_a_winner():
 # --- cases ---
 
 
-def test_known_answers_are_free():
+@pytest.mark.parametrize("workers", [1, 4])
+def test_known_answers_are_free(workers):
+    """With one worker this is exact; with four, up to three calls and the questions that wait for them may be under way
+    when the study ends, and are given up."""
     calls = []
 
     def judge(first, second, case):
         calls.append((first, second, case.id))
         return min(first, second)
 
-    cache = shortlist.MemoryCache()
+    cache, given_up = shortlist.MemoryCache(), workers - 1
     study = new_study(max_votes=120, delta=1e-9)
-    found = run(study, judge, cases=CASES[:5], cache=cache, workers=4)
-    assert len(told(study)) + found.costs.skips == found.costs.calls + found.costs.saved  # one may come after the proof
-    assert len(calls) == len(set(calls)) == found.costs.calls == len(cache)
+    found = run(study, judge, cases=CASES[:5], cache=cache, workers=workers)
+    votes, paid_or_saved = len(told(study)), found.costs.calls + found.costs.saved
+    assert votes <= paid_or_saved <= votes + found.costs.skips
     assert found.costs.saved > 0
-    again = run(new_study(max_votes=120, delta=1e-9), judge, cases=CASES[:5], cache=cache, workers=4)
-    assert again.costs.calls < found.costs.calls / 2
+    assert found.costs.skips <= given_up
+    before = list(calls)
+    assert len(before) == len(set(before))
+    assert len(before) - given_up <= len(cache) <= len(before)
+    again = run(new_study(max_votes=120, delta=1e-9), judge, cases=CASES[:5], cache=cache, workers=workers)
+    later = calls[len(before) :]
+    assert len(later) == len(set(later))
+    assert len(set(before) & set(later)) <= given_up
     assert set(again.verdict.top) == set(found.verdict.top) == {"ann", "bob"}
 
 

@@ -8,13 +8,13 @@ import threading
 import pytest
 
 import shortlist
-from shortlist.judges.run_lease import EXPIRES_AFTER, RunLease
+from shortlist.judges.pending import EXPIRES_AFTER, RunLease
 from tests.judges.world import new_study
 from tests.patience import PATIENCE
 
 LEAVE = """
 import os, sys, shortlist
-from shortlist.judges.run_lease import RunLease
+from shortlist.judges.pending import RunLease
 study = shortlist.load_study("demo", sys.argv[1])
 with RunLease(study) as lease:
     study.ask(3, judge="judge", run=lease.id)
@@ -82,7 +82,7 @@ def test_a_run_that_begins_during_the_look_keeps_its_questions(url, monkeypatch)
 
 
 def test_a_run_takes_over_from_one_that_ends_meanwhile(monkeypatch):
-    monkeypatch.setattr("shortlist.judges.run_lease.RENEW_EVERY", 0.0)
+    monkeypatch.setattr("shortlist.judges.pending.RENEW_EVERY", 0.0)
     study = new_study(max_votes=30, delta=1e-9)
     away = "elsewhere 1 1 0"
     study.ask(3, judge="judge", run=away)

@@ -1,13 +1,15 @@
 """A storage goes away during a run: the file is really moved. Nothing that was paid for is lost or paid again."""
 
 import json
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import shortlist
-from shortlist.errors import BadJudge, StorageUnavailable
+from shortlist.errors import BadJudge, StorageUnavailable, StudyReplaced
+from shortlist.study.maintenance import back_up
 from shortlist.study.sql import close_databases
 from tests.judges.world import new_study
 
@@ -76,7 +78,7 @@ def test_a_run_goes_on_when_its_storage_comes_back(options):
 @pytest.mark.parametrize("options", WAYS, ids=["plain", "both orders", "cases", "own cache", "texts"])
 def test_what_was_paid_is_stored_by_the_next_run(options):
     world = World(**options)
-    with pytest.raises(StorageUnavailable, match=r"deleted, moved or replaced.* and the next run stores them"):
+    with pytest.raises(StorageUnavailable, match=r"deleted, moved or replaced.* and the next run stores (it|them)"):
         world.run(storage_patience=0.0)
     (file,) = Path().glob("demo.unsaved-*.jsonl")
     assert file.read_text()
@@ -123,3 +125,58 @@ def test_the_lines_of_a_file_name_question_and_answer():
 def test_patience_is_a_number_of_seconds():
     with pytest.raises(BadJudge, match="storage_patience"):
         World().run(storage_patience=-1.0)
+
+
+@pytest.mark.parametrize("spare", [True, False])
+def test_answers_are_kept_elsewhere_if_the_folder_takes_no_file(tmp_path, monkeypatch, spare):
+    """The current folder is deleted, as full as the disk, or read-only. Without a spare folder the run says so."""
+    for name in ("gone", "temp"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("temp" if spare else "none")))
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    study = new_study(storage=url, name="s", max_votes=12, delta=1e-9)
+    paid, file, away, warned = [], tmp_path / "studies.db", tmp_path / "away.db", []
+
+    def answer(call):
+        paid.append(call.id)
+        if len(paid) == 4:
+            file.rename(away)
+        return "first"
+
+    judge = shortlist.CallableJudge(answer, name="judge", takes_call=True)
+    with pytest.raises(StorageUnavailable, match="the next run stores it" if spare else "lost: no file"):
+        shortlist.run_study(study, judge, workers=1, storage_patience=0.3, warn=warned.append)
+    assert spare or any("only in the memory of this run" in said for said in warned)
+    away.rename(file)
+    monkeypatch.chdir(tmp_path)
+    shortlist.run_study(shortlist.load_study("s", url), judge, workers=1, warn=warned.append)
+    assert len(paid) == (12 if spare else 13)
+    assert not list((tmp_path / "temp").iterdir())
+    assert shortlist.load_study("s", url).verdict.votes == 12
+
+
+def test_a_run_whose_storage_became_an_older_backup_ends_and_keeps_what_was_paid(tmp_path):
+    """Nothing of the run is added to the record that took the place of its own."""
+    study, file = new_study(storage="sqlite:///studies.db", name="s", max_votes=30, delta=1e-9), Path("studies.db")
+    paid = []
+
+    def answer(call):
+        paid.append(call.id)
+        if len(paid) == 3:
+            back_up("sqlite:///studies.db", Path("old.db"))
+        if len(paid) == 8:
+            for suffix in ("-wal", "-shm"):
+                Path(f"studies.db{suffix}").unlink()
+            Path("old.db").replace(file)
+        return "first"
+
+    judge = shortlist.CallableJudge(answer, name="judge", takes_call=True)
+    with pytest.raises(StudyReplaced, match=r"load it again. 1 paid answer is in s\.unsaved-"):
+        shortlist.run_study(study, judge, workers=1, warn=lambda _: None)
+    close_databases()
+    again = shortlist.load_study("s", "sqlite:///studies.db")
+    assert again.verdict.votes == 2
+    shortlist.run_study(again, judge, workers=1, warn=lambda _: None)
+    assert shortlist.load_study("s", "sqlite:///studies.db").verdict.votes == 30

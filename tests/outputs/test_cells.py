@@ -1,5 +1,6 @@
 """Every trap is reported by its name and its place, and the way out works."""
 
+import gzip
 import json
 
 import pytest
@@ -27,6 +28,10 @@ def whole(**replaced):
 
 def problems(found, name):
     return [(one.where, one.item, one.case) for one in found.problems if one.name == name]
+
+
+def problem_texts(found, name):
+    return " ".join(one.text for one in found.problems if one.name == name)
 
 
 CELL_TRAPS = [
@@ -309,6 +314,85 @@ def test_an_archive_of_a_run_that_died_and_one_with_split_samples(tmp_path):
     assert problems(found, "unfinished run")
     assert problems(found, "split sample")[0][0] == f"{file}, samples/q2_epoch_1/sample.json"
     assert found.texts["lab/north"] == {"q1": SAID["north", "q1"]}
+
+
+def test_archives_with_ids_that_have_a_slash_and_with_texts_in_further_files(tmp_path):
+    """As Inspect names samples, and as it writes large ones: attachments are lists of texts, by their first number."""
+    long = samples.inspect_sample("north", "q1", id="maths/b", input="attachment://2")
+    long["output"]["choices"][0]["message"]["content"] = "attachment://0"
+    lost = samples.inspect_sample("north", "q1", id="c", input="attachment://9")
+    lost["output"]["choices"][0]["message"]["content"] = "attachment://8"
+    members = {
+        "header.json": samples.inspect_header("north"),
+        "samples/maths/a_epoch_1.json": samples.inspect_sample("north", "q1", id="maths/a"),
+        "samples/maths/b_epoch_1/sample.json": long,
+        "samples/maths/b_epoch_1/messages/0.json": [{"role": "user", "content": "no output"}],
+        "samples/maths/b_epoch_1/attachments/0.json": ["A long answer.", "other"],
+        "samples/maths/b_epoch_1/attachments/2.json": ["A long question."],
+        "samples/c_epoch_1/sample.json": lost,
+    }
+    file = samples.archive(tmp_path / "a.eval", members)
+    found = inspect_outputs(file)
+    assert found.texts["lab/north"] == {"maths/a": SAID["north", "q1"], "maths/b": "A long answer."}
+    assert {case.id: case.text for case in found.cases}["maths/b"] == "A long question."
+    assert [place for place, *_ in problems(found, "split sample")] == [f"{file}, samples/c_epoch_1/sample.json"]
+
+
+def test_files_that_are_too_large_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("shortlist.outputs.documents.LARGEST", 5_000)
+    rows = [{"model": item, "id": "q", "prompt": "p", "response": item * 3_000} for item in "ab"]
+    plain = write(tmp_path / "a.jsonl", *rows)
+    packed = tmp_path / "b.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    sample = samples.inspect_sample("north", "q1", input="x" * 6_000)
+    members = {"header.json": samples.inspect_header("north"), "samples/q1_epoch_1.json": sample}
+    for file in (plain, packed, samples.archive(tmp_path / "c.eval", members)):
+        assert "more than a gigabyte" in problem_texts(inspect_outputs(file), "unreadable")
+
+
+def test_halves_of_characters_are_shown_as_such(tmp_path):
+    """As a program writes them that cuts a text off by UTF-16."""
+    rows = [{"model": f"{item} \ud83d", "id": "q", "prompt": "p \udc00", "response": "x\ud83d"} for item in "ab"]
+    found = inspect_outputs(write(tmp_path / "a.jsonl", *rows))
+    assert found.items == ("a \ufffd", "b \ufffd")
+    assert found.cases[0].text == "p \ufffd"
+    assert [place for place, *_ in problems(found, "broken character")] == [
+        f"{tmp_path}/a.jsonl, line {line}" for line in (1, 2)
+    ]
+    str(found).encode()
+
+
+def test_names_hold_no_commands_to_a_terminal(tmp_path):
+    rows = [{"model": f"\x1b[31m{item}\x9b", "id": "q", "prompt": "p", "response": item} for item in "ab"]
+    assert inspect_outputs(write(tmp_path / "a.jsonl", *rows)).items == ("[31ma", "[31mb")
+
+
+def test_columns_of_one_name_are_not_guessed(tmp_path):
+    long = samples.table(tmp_path / "a.csv", [["model", "id", "response", "response"], ["a", "q", "x", "y"]])
+    wide = samples.table(tmp_path / "b.csv", [["id", "a", "b", "a"], ["q", "x", "y", "z"]])
+    assert "2 columns with the name response" in problem_texts(inspect_outputs(long), "doubled column")
+    assert "2 columns with the name a" in problem_texts(inspect_outputs(wide, wide=True), "doubled column")
+
+
+def test_matching_ids_are_not_said_to_differ_if_outputs_are_empty(tmp_path):
+    rows = [{"model": item, "id": "q", "prompt": "p", "response": said} for item, said in (("a", ""), ("b", "x"))]
+    found = inspect_outputs(write(tmp_path / "a.jsonl", *rows))
+    assert [one.name for one in found.problems] == ["empty"]
+
+
+def test_cells_of_programs_that_had_no_output(tmp_path):
+    rows = [("a", "NaN"), ("b", '"None"'), ("c", '"undefined"'), ("d", '"None of them."')]
+    lines = [f'{{"model": "{item}", "id": 1, "response": {cell}}}' for item, cell in rows]
+    (tmp_path / "a.jsonl").write_text("\n".join([*lines, '{"model": "e", "id": 1.0, "response": "x"}']))
+    found = inspect_outputs(tmp_path / "a.jsonl")
+    assert [item for _, item, _ in problems(found, "empty")] == ["a"]
+    assert [item for _, item, _ in problems(found, "placeholder")] == ["b", "c"]
+    assert not problems(found, "missing")  # 1.0 is 1
+
+
+def test_a_table_that_pandas_wrote_by_column(tmp_path):
+    columns = {"model": {"0": "a", "1": "b"}, "id": {"0": 1, "1": 1}, "response": {"0": "x", "1": "y"}}
+    assert "orient='records'" in problem_texts(inspect_outputs(write(tmp_path / "a.json", columns)), "unknown format")
 
 
 def test_an_archive_of_something_else(tmp_path):

@@ -35,7 +35,7 @@ def test_thinking(text, answer):
         ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": "b"}], "b"),
         ([{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "b"}], "<think>t</think>\nb"),
         ([{"type": "refusal", "refusal": "no"}], "no"),
-        (["a", "b"], "ab"),
+        (float("nan"), ""),
         (7, "7"),
     ],
 )
@@ -43,7 +43,7 @@ def test_contents(content, text):
     assert said(content) == (text, True)
 
 
-@pytest.mark.parametrize("content", [{"answer": "7"}, [], [1, 2], {"text": "a"}])
+@pytest.mark.parametrize("content", [{"answer": "7"}, [], [1, 2], ["a", "b"], {"text": "a"}])
 def test_what_is_no_text(content):
     assert not said(content).is_text
 

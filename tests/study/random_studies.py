@@ -19,7 +19,8 @@ from shortlist.errors import (
 KINDS = (
     "plain", "people", "imports", "sorted imports", "ballots", "tolerance", "tolerant imports", "tolerant ballots",
     "several judges", "several judges, imports", "several judges, ballots", "changes",
-    "changes, several judges, imports", "changes, tolerant imports",
+    "changes, several judges, imports", "changes, tolerant imports", "cuts, plain", "cuts, people", "cuts, imports",
+    "cuts, sorted imports", "cuts, changes, imports",
 )  # fmt: skip
 
 
@@ -45,6 +46,7 @@ class Player:
         tolerance = rng.choice([0.1, 0.3]) if "toler" in kind else 0.0
         claims = {"judges_claim": "public", "ballot_size": rng.randint(1, 4)} if "ballots" in kind else {}
         given = {"k": rng.randint(1, n - 1), "delta": rng.choice([0.3, 0.6, 0.9]), "tolerance": tolerance, **claims}
+        given["stopping"] = "cuts" if "cuts" in kind else "edges"
         if "several" in kind:
             given["min_judges"], self.judges = rng.randint(2, 3), ["ann", "bob", "cleo", None]
         if "changes" in kind:
@@ -78,7 +80,7 @@ class Player:
 
     def answer(self):
         rng = self.rng
-        judge = rng.choice(self.judges) if self.kind != "plain" else None
+        judge = rng.choice(self.judges) if "plain" not in self.kind else None
         pair = rng.sample(self.items, 2) if rng.random() < 0.1 else None
         question = self.study.ask(judge=judge, pair=pair)
         self.study.tell(question, self.outcome(question.first, question.second))

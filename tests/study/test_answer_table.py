@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shortlist.study.answer_table import AnswerTable
+from shortlist.study.claims import AnswerTable
 from shortlist.study.events import Asked
 
 CASES = ["c1", "c2", "c3"]

@@ -10,7 +10,7 @@ from shortlist.errors import BadJudge, BadProblem, BallotDone, BallotsOpen, Noth
 from shortlist.judges.base import RecordedJudge
 from shortlist.study.claims import ONE_JUDGE, SENTENCES
 from shortlist.study.events import Asked, Lost, Shown
-from shortlist.study.snapshot import decode, encode
+from shortlist.study.sync import decode, encode
 
 ITEMS = list("abcdefgh")
 
@@ -241,7 +241,7 @@ def test_what_a_public_study_refuses():
     with pytest.raises(BadProblem, match="only a study about the public"):
         create_study(ITEMS, 3).ballot("ann")
     for options in ({"stopping": "glr"}, {"sampling": "uniform"}, {"family": "gaussian"}, {"sampling": "sharpen"}):
-        with pytest.raises(BadProblem, match="needs the sampling rule bridge"):
+        with pytest.raises(BadProblem, match="needs the sampling rule learn-then-prove or bridge"):
             public(**options)
     with pytest.raises(BadProblem, match="choose one of 'each', 'public'"):
         create_study(ITEMS, 3, judges_claim="all")

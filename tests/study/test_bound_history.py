@@ -26,7 +26,9 @@ def play(study, votes, seed=1, seen=None):
     return study
 
 
-@pytest.mark.parametrize("options", [{}, {"stopping": "posterior"}, {"stopping": "glr"}, {"tolerance": 0.1}, {"k": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"stopping": "posterior"}, {"stopping": "glr"}, {"stopping": "cuts"}, {"tolerance": 0.1}, {"k": 3}]
+)
 def test_every_point_is_the_bound_at_that_moment(options):
     seen = {0: 1.0}
     study = play(create_study(ITEMS, **{"k": 2, "delta": 0.05, "seed": 4, **options}), 150, seen=seen)
@@ -68,10 +70,11 @@ def test_the_report_draws_it():
     assert (last.votes, last.error_bound) == (study.verdict.votes, study.verdict.error_bound)
 
 
-def test_the_share_of_a_proof_about_two_items_is_the_evidence_over_the_level():
+@pytest.mark.parametrize("stopping", ["edges", "cuts"])
+def test_the_share_of_a_proof_about_two_items_is_the_evidence_over_the_level(stopping):
     """With two items the proof is one account: its log wealth, c + (1 - c) E, over log(1/delta)."""
     delta, seen, wealth = 0.01, [], 0.0
-    study = create_study(["a", "b"], 1, delta)
+    study = create_study(["a", "b"], 1, delta, stopping=stopping)
     while not study.verdict.done:
         question = study.ask()
         study.tell(question, winner="a")
@@ -88,9 +91,10 @@ def test_the_share_of_a_proof_about_two_items_is_the_evidence_over_the_level():
 
 
 @pytest.mark.parametrize("k", [2, 5])
-@pytest.mark.parametrize("min_judges", [1, 2])
-def test_the_share_of_a_proof_is_full_when_it_is_proved_and_not_before(k, min_judges):
-    study = create_study([f"item {number}" for number in range(7)], k, 0.2, min_judges=min_judges)
+@pytest.mark.parametrize(("stopping", "min_judges"), [("edges", 1), ("edges", 2), ("cuts", 1)])
+def test_the_share_of_a_proof_is_full_when_it_is_proved_and_not_before(k, stopping, min_judges):
+    items = [f"item {number}" for number in range(7)]
+    study = create_study(items, k, 0.2, min_judges=min_judges, stopping=stopping)
     draws, full = np.random.default_rng(k), []
     while not study.verdict.done:
         try:

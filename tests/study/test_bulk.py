@@ -5,14 +5,13 @@ import random
 import pytest
 
 from shortlist import create_study, load_study
-from shortlist.core import bulk as core_bulk
-from shortlist.core.stopping import edges
+from shortlist.core.stopping import cuts, edges
 from shortlist.errors import BrokenChain
 from shortlist.study import bulk, sync
 from shortlist.study.bulk import apply_many
 from shortlist.study.events import Materials, Told
-from shortlist.study.snapshot import encode
 from shortlist.study.state import apply, apply_all, next_question
+from shortlist.study.sync import encode
 from tests.study.random_studies import play
 
 ITEMS = [f"item {place}" for place in range(8)]
@@ -54,7 +53,15 @@ def counted_alone(monkeypatch):
 
 @pytest.mark.parametrize(
     ("chance", "settings"),
-    [(tied, {"k": 3}), (even, {"k": 6}), (even, {"k": 3, "min_judges": 2}), (even, {"k": 3, "max_votes": 800})],
+    [
+        (tied, {"k": 3}),
+        (even, {"k": 6}),
+        (even, {"k": 3, "min_judges": 2}),
+        (even, {"k": 3, "max_votes": 800}),
+        (tied, {"k": 3, "stopping": "cuts"}),
+        (even, {"k": 6, "stopping": "cuts"}),
+        (tied, {"k": 3, "stopping": "cuts", "sampling": "learn-then-prove"}),
+    ],
 )
 def test_a_long_study(chance, settings, monkeypatch):
     monkeypatch.setattr(bulk, "FEW", 3)
@@ -67,7 +74,18 @@ def test_a_long_study(chance, settings, monkeypatch):
     assert encode(apply_many(apply_many(start, events[:cut]), events[cut:]), []) == encode(state, [])
 
 
-@pytest.mark.parametrize("kind", ["people", "imports", "ballots", "tolerance", "changes, several judges, imports"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "people",
+        "imports",
+        "ballots",
+        "tolerance",
+        "changes, several judges, imports",
+        "cuts, people",
+        "cuts, changes, imports",
+    ],
+)
 def test_a_study_in_which_everything_happens(kind, monkeypatch):
     monkeypatch.setattr(bulk, "FEW", 1)
     study = play(7, steps=200, kind=kind, delta=1e-7)
@@ -76,32 +94,42 @@ def test_a_study_in_which_everything_happens(kind, monkeypatch):
     assert encode(apply_many(start, events), []) == encode(apply_all(start, events), [])
 
 
-def test_without_looking_for_marks_and_ends_the_state_is_another(monkeypatch):
+def proved_by_cuts(problem, ledger):
+    return edges.may_be_enough(problem, ledger) and cuts._Sets(ledger).standing is None
+
+
+def ordered(first, second):
+    return 0.7 if first < second else 0.3
+
+
+@pytest.mark.parametrize(("stopping", "chance"), [("edges", tied), ("cuts", ordered)])
+def test_without_looking_for_marks_and_ends_the_state_is_another(stopping, chance, monkeypatch):
     """The same, with the safeguard off."""
-    start = create_study(ITEMS, k=3, delta=1e-3, seed=5)._sync.start
-    events, state = events_of(start, 1500, 1, tied)
-    monkeypatch.setattr(core_bulk, "_quiet", lambda ledger, added: len(added.slots))
+    start = create_study(ITEMS, k=3, delta=1e-3, seed=5, stopping=stopping)._sync.start
+    events, state = events_of(start, 1500, 1, chance)
+    monkeypatch.setattr(bulk, "_quiet", lambda ledger, added, memory: len(added.slots))
     assert encode(apply_many(start, events), []) != encode(state, [])
 
 
-def test_what_the_best_case_does_not_prove_is_not_proved_at_any_vote(monkeypatch):
+@pytest.mark.parametrize(("stopping", "is_enough"), [("edges", edges.is_enough), ("cuts", proved_by_cuts)])
+def test_what_the_best_case_does_not_prove_is_not_proved_at_any_vote(stopping, is_enough, monkeypatch):
     """Whenever a stretch is folded as one, every vote of it is checked here as it would be alone."""
-    start = create_study(ITEMS, k=3, delta=0.05, seed=5)._sync.start
+    start = create_study(ITEMS, k=3, delta=0.01, seed=5, stopping=stopping)._sync.start
     events, state = events_of(start, 900, 2, tied)
     checked = []
 
-    def check(ledger, added):
-        quiet = real(ledger, added)
+    def check(ledger, added, memory):
+        quiet = real(ledger, added, memory)
         for place in range(quiet):
             table = ledger.table.copy()
             for slot, row in zip(added.slots[: place + 1], added.rows[: place + 1], strict=True):
                 table[slot] = row
-            now = core_bulk.replace(ledger, table=table)
-            checked.append(edges.is_enough(ledger.problem, now))
+            now = bulk.replace(ledger, table=table)
+            checked.append(is_enough(ledger.problem, now))
         return quiet
 
-    real = core_bulk._quiet
-    monkeypatch.setattr(core_bulk, "_quiet", check)
+    real = bulk._quiet
+    monkeypatch.setattr(bulk, "_quiet", check)
     assert encode(apply_many(start, events), []) == encode(state, [])
     assert len(checked) > 100
     assert not any(checked)

@@ -11,8 +11,8 @@ from shortlist.core.betting import PROVED_AHEAD, PROVED_BEHIND
 from shortlist.core.stopping.posterior import Posterior
 from shortlist.errors import BadProblem, LateAnswer, StudyDiffers, StudyDone
 from shortlist.study.events import Changed, Told, dump, load
-from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import StudyState, apply_all, empty_state
+from shortlist.study.sync import decode, encode
 
 ITEMS = ["ann", "bob", "cid", "dee", "eve", "fay"]
 FIXED = {"k": 3, "tolerance": 0.1, "stopping": "glr", "cases_claim": "like these", "judges_claim": "public",

@@ -10,12 +10,13 @@ from sqlalchemy import create_engine, insert, inspect, literal, text
 from sqlalchemy.exc import IntegrityError
 
 from shortlist import create_study, load_study
-from shortlist.errors import BadStorage, BrokenChain, ForeignStorage
-from shortlist.judges.run_lease import EXPIRES_AFTER, RunLease
+from shortlist.errors import BadStorage, BrokenChain, ForeignStorage, StudyReplaced, UnknownStudy
+from shortlist.judges.pending import EXPIRES_AFTER, RunLease
 from shortlist.study import schema, sync
+from shortlist.study.maintenance import back_up, check_study, delete_study, rename_study
 from shortlist.study.schema import events, tables
-from shortlist.study.snapshot import decode
 from shortlist.study.sql import Database, close_databases, open_database
+from shortlist.study.sync import decode
 
 pytestmark = pytest.mark.slow
 
@@ -108,6 +109,24 @@ def test_a_deleted_file_is_noticed_at_the_next_write(sqlite_url, tmp_path):
     assert study.tell(question, 1.0).votes == 31
 
 
+def test_a_restored_backup_is_used_by_a_process_that_lives_on(sqlite_url, tmp_path):
+    """A copy in the place of the file. What the process had read after the backup is not continued."""
+    study = played(sqlite_url, 5)
+    back_up(sqlite_url, tmp_path / "backup.db")
+    study.tell(study.ask(), 1.0)
+    (tmp_path / "backup.db").replace(tmp_path / "studies.db")
+    for suffix in ("-wal", "-shm"):
+        (tmp_path / f"studies.db{suffix}").unlink()
+    with pytest.raises(BadStorage, match="deleted, moved or replaced"):
+        study.ask()
+    with pytest.raises(StudyReplaced):
+        study.ask()
+    again = load_study("s", study.storage)
+    assert again.verdict.votes == 5
+    assert again.tell(again.ask(), 1.0).votes == 6
+    assert check_study(Database(sqlite_url), "s").problem == ""
+
+
 def test_a_relative_name_of_a_file_is_of_the_folder_it_was_opened_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = played("sqlite:///studies.db", 3)
@@ -160,7 +179,71 @@ def test_who_waits_for_a_lock_is_told_for_whom(url, monkeypatch):
     engine.dispose()
     assert len(study.pending) == 1
     assert len(told) == 1
-    assert told[0].startswith("waiting up to 60 s for ")
+    holder = f"process {os.getpid()}, " if url.startswith("sqlite") else ""  # PostgreSQL: the name of the connection
+    assert told[0].startswith(f"waiting up to 60 s for {holder}")
+
+
+@pytest.mark.parametrize("votes", [0, 5])
+def test_nothing_is_written_to_a_study_that_took_the_place_of_a_deleted_one(url, votes):
+    """Another program deletes the study and creates one of the same name, while this process has the old one open."""
+    study, other = played(url, votes), Database(url)
+    delete_study(other, "s")
+    with pytest.raises(StudyReplaced, match="deleted, replaced or changed"):
+        study.ask() if votes else study.import_votes(["a"], ["b"], [1.0])
+    new = create_study(["a", "b", "c"], k=1, storage=other, name="s")
+    new.tell(new.ask(), 1.0)
+    for attempt in (study.ask, lambda: study.import_votes(["a"], ["b"], [1.0]), study.close_due):
+        with pytest.raises(StudyReplaced):
+            attempt()
+    assert (check_study(other, "s").events, check_study(other, "s").problem) == (2, "")
+    assert load_study("s", study.storage).verdict.votes == 1
+    other.close()
+
+
+def test_the_number_of_a_deleted_study_is_not_used_again(url):
+    """Else what a run that has the deleted study open keeps about its judge would be kept in the new one."""
+    study, other = played(url, 1), Database(url)
+    delete_study(other, "s")
+    played(url, 1, "t")
+    with pytest.raises(BadStorage, match="deleted by another program"):
+        study.storage.beat("s", "run", 60.0)
+    assert other.beats("t") == {}
+    other.close()
+
+
+def test_a_name_that_was_given_to_another_study_means_that_one(url):
+    study, other = played(url, 5), Database(url)
+    rename_study(other, "s", "t")
+    assert study.tell(study.ask(), 1.0).votes == 6  # who has it open goes on
+    with pytest.raises(UnknownStudy):
+        load_study("s", study.storage)
+    played(url, 2)
+    assert load_study("s", study.storage).verdict.votes == 2
+    assert load_study("t", study.storage).verdict.votes == 6
+    other.close()
+
+
+def test_who_waits_is_told_of_the_process_that_holds_this_study(postgres_url, monkeypatch):
+    """Others hold other studies, and for longer."""
+    study = played(postgres_url, 1)
+    played(postgres_url, 1, "t")
+    monkeypatch.setattr(schema, "NOTICE", 0.2)
+    close_databases()
+    study, told, waited = load_study("s", postgres_url), [], threading.Event()
+    monkeypatch.setattr(schema.log, "warning", lambda form, *said: (told.append(form % said), waited.set()))
+    one, two = (engine_of(f"{postgres_url}&application_name={name}") for name in ("other", "holder"))
+    with one.connect() as first, two.connect() as second:
+        first.execute(text("SELECT id FROM studies WHERE name = 't' FOR UPDATE"))
+        second.execute(text("SELECT id FROM studies WHERE name = 's' FOR UPDATE"))
+        asking = threading.Thread(target=study.ask)
+        asking.start()
+        assert waited.wait(60)
+        second.rollback()
+        asking.join(60)
+        first.rollback()
+    one.dispose()
+    two.dispose()
+    assert told[0].startswith("waiting up to 60 s for holder, which is writing to ")
 
 
 def test_waiting_for_a_lock_ends(url, monkeypatch):
@@ -279,12 +362,17 @@ def replace_anything(url, table, columns, times, seed):
                 connection.rollback()
                 continue
             connection.commit()
+            checked = check_study(database, "s")
             try:
                 again = load_study("s", database)
                 last = table == "events" and row["number"] == len(rows) - 1  # the end of a chain is seen by its head
                 assert last or (again.examine(), again.utilities) == found, (column, value)
             except BadStorage:
                 assert table != "snapshots"  # the events are enough
+                assert checked.problem, (column, value)
+            else:
+                assert last or not checked.problem, (column, value)
+                assert not checked.problem or checked.good == row["number"], (column, value)
             connection.execute(text(f"DELETE FROM {table}"))
             whole = [{name: value for name, value in row.items() if name != "row"} for row in rows]
             connection.execute(insert(tables.tables[table]), whole)
@@ -319,7 +407,7 @@ def test_a_damaged_record_is_read_rightly_or_refused(sqlite_url, seed, monkeypat
     engine = engine_of(sqlite_url)
     rng = np.random.default_rng(seed)
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT number, kind, body, at, previous FROM events ORDER BY number")).all()
+        rows = connection.execute(text("SELECT study, number, kind, body, at, previous FROM events ORDER BY 2")).all()
         for _ in range(100):
             number = int(rng.integers(len(rows)))
             damage = DAMAGES[int(rng.integers(len(DAMAGES)))](rows[number], rng)
@@ -333,7 +421,7 @@ def test_a_damaged_record_is_read_rightly_or_refused(sqlite_url, seed, monkeypat
                 assert "event" in str(reason)  # noqa: PT017 - either is right
             database.close()
             connection.execute(text("DELETE FROM events"))
-            connection.execute(insert(events), [{"study": 1, **row._asdict()} for row in rows])
+            connection.execute(insert(events), [row._asdict() for row in rows])
             connection.commit()
     engine.dispose()
 

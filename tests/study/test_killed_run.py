@@ -160,7 +160,7 @@ def kill_and_compare(folder, url, other_url, method, kills):
         for key in ("top", "error_bound", "votes", "done", "reason", "statistic", "threshold", "utilities"):
             assert found[key] == undisturbed[key], key
         return
-    memory = create_study(ITEMS, 2, 1e-30, max_votes=killer.votes)
+    memory = create_study(ITEMS, 2, 1e-30, max_votes=killer.votes, sampling=method)
     replay(memory, study.entries)
     assert memory.verdict == study.verdict
     assert memory.examine() == study.examine()

@@ -10,8 +10,8 @@ from shortlist.core.betting import AHEAD, BEHIND
 from shortlist.core.families import BradleyTerry
 from shortlist.core.pairs import n_pairs, pair_number
 from shortlist.errors import BadProblem, NeedsJudges, NothingToAsk, ShortlistError, StudyDone
-from shortlist.study.snapshot import decode, encode
 from shortlist.study.state import pending_votes
+from shortlist.study.sync import decode, encode
 
 ITEMS = list("abcdef")
 WIN = BradleyTerry().log_factor

@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import text
 
 from shortlist import create_study, load_study
-from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.tracking import OracleTracking
 from shortlist.errors import (
     AlreadyAnswered,
     BadProblem,
@@ -45,9 +45,9 @@ from shortlist.study.events import (
     load,
 )
 from shortlist.study.schema import HEAD, connect, tables
-from shortlist.study.snapshot import decode, encode
 from shortlist.study.sql import Database, close_databases, upgrade_storage
 from shortlist.study.storage import AnswerKey, Snapshot
+from shortlist.study.sync import decode, encode
 
 EVENTS = [
     Asked(0, 3, 1, 0.25, "ann", "case 7", 1e9, "me"), Told(0, 1.0), Asked(1, 0, 2, -1.5), Skipped(1, "no idea"),
@@ -220,7 +220,7 @@ def test_a_snapshot_can_only_hold_records_of_this_package():
         encode(Evil(), [])
     data = encode(Told(1, 2.0), [])
     assert decode(data, []) == Told(1, 2.0)
-    for address in ("os:system", "shortlist.study.snapshot:decode"):
+    for address in ("os:system", "shortlist.study.sync:decode"):
         nodes = [["tuple", address, [1, 2.0]]]
         assert decode(_pack(nodes), []) is None
 

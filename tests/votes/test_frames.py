@@ -14,8 +14,7 @@ import pytest
 
 from shortlist.errors import BadVotes, NotInstalled
 from shortlist.votes.read import inspect_votes, read_votes
-from shortlist.votes.table import make_table
-from shortlist.votes.write import write_votes
+from shortlist.votes.table import make_table, write_votes
 
 COLUMNS = {
     "model_a": ["x", "y", "x"], "model_b": ["y", "x", "z"], "winner": ["model_a", "model_b", "tie"],

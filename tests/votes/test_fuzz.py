@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shortlist.errors import ShortlistError
 from shortlist.votes.formats import EXTRAS, FORMATS, ONE_HOT
 from shortlist.votes.read import inspect_votes, read_votes
-from shortlist.votes.write import write_votes
+from shortlist.votes.table import write_votes
 
 FUZZ = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 TITLES = sorted(

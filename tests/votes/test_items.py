@@ -59,6 +59,7 @@ def test_a_picture_becomes_a_data_url(tmp_path):
     ("name", "text", "said"),
     [
         ("a.csv", "name,content\n,x\n", "line 2 has no name"),
+        ("a.csv", "name,content\none,1\ntwo,2, and more\n", "line 3 has more cells than the first line"),
         ("a.jsonl", '{"name": "one"}\n[1]', "line 2 has no name"),
         ("a.jsonl", '{"name": "one"}\n{', "line 2 is not JSON"),
         ("a.jsonl", '{"name": "one", "content": 3}', "line 1 has a content that is not text"),

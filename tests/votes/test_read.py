@@ -11,8 +11,7 @@ from shortlist.core.families import BradleyTerry, Gaussian
 from shortlist.errors import BadVotes
 from shortlist.votes.files import BadRow
 from shortlist.votes.read import inspect_votes, read_votes
-from shortlist.votes.table import make_table
-from shortlist.votes.write import write_votes
+from shortlist.votes.table import make_table, write_votes
 
 
 def write(tmp_path, text):

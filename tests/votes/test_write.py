@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import shortlist
 from shortlist.errors import BadVotes
 from shortlist.votes.read import read_votes
-from shortlist.votes.table import make_table
-from shortlist.votes.write import WRITERS, write_votes
+from shortlist.votes.table import WRITERS, make_table, write_votes
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(
     lambda name: name == name.strip()

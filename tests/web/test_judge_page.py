@@ -100,6 +100,7 @@ def test_an_interest_is_declared_in_the_dialog(server, owner, open_page, link, n
     page.click("text=I have an interest in A")
     hands.moved(question)
     for _ in range(4):
+        assert hands.ready()
         assert item not in hands.titles()
         hands.answer(1)
         hands.sent()

@@ -11,20 +11,17 @@ from typer.testing import CliRunner
 
 from shortlist import load_study
 from shortlist.cli.app import app
-from shortlist.errors import BadJudge
-from shortlist.study.schema import connect, upgrade
-from shortlist.study.sql import Database
-from shortlist.web import words
+from shortlist.web import display
 from shortlist.web.app import own_addresses
-from shortlist.web.judges import erase, find_judge, look_alikes
+from shortlist.web.display import Words, choose_language
+from shortlist.web.judges import look_alikes
 from shortlist.web.routes.judges import qr_code
-from shortlist.web.words import Words, choose_language
 from tests.web.server import Server, form_token, owner_key, take, vote
 
 ITEMS = ["ant", "bee", "cat", "dog"]
 REFUSED = (401, 403, 404, 429)  # the last: many wrong tokens in a short time
-TEMPLATES = Path(words.__file__).parent / "templates"
-STATIC = Path(words.__file__).parent / "static"
+TEMPLATES = Path(display.__file__).parent / "templates"
+STATIC = Path(display.__file__).parent / "static"
 
 
 def open_token(owner, name, **limits):
@@ -99,23 +96,6 @@ def test_names_are_never_in_events_and_can_be_erased(server, owner, name):
     assert ann.post(f"/api/studies/{name}/questions", json={}).status_code in REFUSED
     assert [judge["name"] for judge in owner.look(name)["judges"]] == ["judge #1", "Bob"]
     ann.close()
-
-
-def test_judges_from_before_pseudonyms_keep_their_votes_and_cannot_be_erased(tmp_path):
-    url = f"sqlite:///{tmp_path / 's.db'}"
-    engine = connect(url)
-    upgrade(engine, "0001")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("INSERT INTO studies VALUES (1, 'old', '{}', 0.0)")
-        connection.exec_driver_sql("INSERT INTO web_judges VALUES (1, 1, 'Ann', 0.0)")
-    upgrade(engine)
-    engine.dispose()
-    database = Database(url)
-    ann = find_judge(database, 1, "Ann")
-    assert (ann.key, ann.state, ann.is_open) == ("Ann", "active", False)
-    with pytest.raises(BadJudge, match="delete the study"):
-        erase(database, ann)
-    database.close()
 
 
 def test_a_judge_sees_their_own_answers_and_nothing_else(server, owner, name):
@@ -456,9 +436,9 @@ def test_the_best_language_is_chosen():
 
 
 def test_all_languages_have_all_words():
-    first = words.load("en")
-    for language in words.languages():
-        other = words.json.loads((words.FOLDER / f"{language}.json").read_text("utf-8"))
+    first = display.load("en")
+    for language in display.languages():
+        other = display.json.loads((display.FOLDER / f"{language}.json").read_text("utf-8"))
         assert {page: set(texts) for page, texts in other.items()} == {
             page: set(texts) for page, texts in first.items()
         }
@@ -474,8 +454,8 @@ def places(text):
 
 def test_every_word_that_is_used_exists_and_every_word_is_used():
     code = "".join(file.read_text() for file in (*TEMPLATES.iterdir(), *STATIC.glob("*.js")))
-    code += (Path(words.__file__).parent / "routes" / "questions.py").read_text()
-    known = {f"{page}.{name}" for page, texts in words.load("en").items() for name in texts}
+    code += (Path(display.__file__).parent / "routes" / "questions.py").read_text()
+    known = {f"{page}.{name}" for page, texts in display.load("en").items() for name in texts}
     used = set(re.findall(r"""["'`](\w+\.[\w.]+\w)["'`]""", code)) & {*known} | {
         name for name in known if name.startswith(("judge.state.", "judge.status."))
     }

@@ -17,7 +17,7 @@ from shortlist.study.maintenance import restore
 from shortlist.verify import check
 from shortlist.web.app import create_app
 from shortlist.web.auth import Kind, create_token
-from shortlist.web.media import KEPT_SIDE, THUMBNAIL_SIDE, prepare
+from shortlist.web.display import KEPT_SIDE, THUMBNAIL_SIDE, prepare
 from shortlist.web.service import Settings
 from tests.web.server import form_token, take, vote
 from tests.web.test_security import png
@@ -364,3 +364,60 @@ def test_a_cookie_of_another_site_publishes_nothing(server, owner, name):
         for wrong in ({}, {**good, "origin": "https://evil.example"}):
             assert browser.put(place, json={"published": True}, headers=wrong).status_code == 403
         assert browser.put(place, json={"published": True}, headers=good).status_code == 200
+
+
+def test_an_event_with_tracks_is_a_study_for_each_and_one_overview(owner, name):
+    items = [{"name": item, "track": track} for track in ("Art", "Code") for item in ("ant", "bee", "cat")]
+    made = owner.http.post("/api/events", json={"name": name, "items": items, "k": 1})
+    assert made.status_code == 201, made.text
+    assert [(track["track"], track["name"], track["items"]) for track in made.json()["tracks"]] == [
+        ("Art", f"{name} - Art", 3), ("Code", f"{name} - Code", 3),
+    ]  # fmt: skip
+    people = [{"name": "Ann", "email": "ann@example.org"}, {"name": "Bob", "tracks": ["Code"]}]
+    links = owner.http.post(f"/api/events/{name}/judges", json={"people": people}).json()["links"]
+    assert [(link["judge"], link["study"]) for link in links] == [
+        ("Ann", f"{name} - Art"), ("Ann", f"{name} - Code"), ("Bob", f"{name} - Code"),
+    ]  # fmt: skip
+    with owner.server.client(links[0]["link"].partition("#")[2]) as ann:
+        vote(ann, take(ann, f"{name} - Art")["questions"][0]["id"], 1.0)
+        assert (
+            ann.post(f"/api/studies/{name} - Code/questions", json={"hold": 1}).status_code == 401
+        )  # one link a track
+    found = owner.http.get(f"/api/events/{name}").json()["tracks"]
+    assert [track["event"] for track in found] == [name, name]
+    assert {line["event"] for line in owner.http.get("/api/studies").json()["studies"][:2]} == {name}
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "said"),
+    [({"k": 3}, 422, "needs more than that"), ({"name": "taken"}, 409, "already exists"),
+     ({"items": [{"name": "a", "track": "Art"}, {"name": "b"}]}, 422, "has no track"),
+     ({"from_study": "older"}, 422, "older study")],
+)  # fmt: skip
+def test_an_event_is_created_as_a_whole_or_not_at_all(owner, name, change, status, said):
+    items = [{"name": item, "track": track} for track in ("Art", "Code") for item in ("ant", "bee", "cat")]
+    if change.get("name"):
+        change = {"name": name}
+        owner.create(f"{name} - Code", ["x", "y"])
+    refused = owner.http.post("/api/events", json={"name": name, "items": items, "k": 1, **change})
+    assert (refused.status_code, said in refused.json()["detail"]) == (status, True), refused.text
+    assert owner.http.get(f"/api/events/{name}").status_code == 404
+    assert owner.http.get(f"/api/studies/{name} - Art").status_code == 404
+
+
+def test_judges_of_an_unknown_track_or_with_a_taken_name_are_refused_before_any_is_added(owner, name):
+    items = [{"name": item, "track": track} for track in ("Art", "Code") for item in ("ant", "bee", "cat")]
+    owner.http.post("/api/events", json={"name": name, "items": items, "k": 1})
+    owner.http.post(f"/api/studies/{name} - Code/judges", json={"names": ["Ann"]})
+    for people in ([{"name": "Ann"}], [{"name": "Bob", "tracks": ["Art", "Music"]}]):
+        assert owner.http.post(f"/api/events/{name}/judges", json={"people": people}).status_code in (409, 422)
+    assert owner.http.get(f"/api/studies/{name} - Art/judges").json()["judges"] == []
+
+
+def test_the_files_of_pages_come_compressed_and_a_judges_page_is_small(server, owner, name):
+    owner.create(name, ITEMS)
+    files = ("style.css", "api.js", "outbox.js", "judge.js")
+    with server.client() as browser:
+        answers = [browser.get(f"/static/{file}") for file in files]
+    assert {answer.headers["content-encoding"] for answer in answers} == {"gzip"}
+    assert sum(int(answer.headers["content-length"]) for answer in answers) < 30_000

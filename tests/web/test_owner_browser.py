@@ -61,6 +61,31 @@ def test_items_are_edited_moved_and_removed_before_the_study_is_created(server, 
     assert [item["name"] for item in owner.look(name)["items"]] == ["Tram", "red", "Kite", "green"]
 
 
+def test_an_item_is_withdrawn_after_the_first_vote(server, owner, open_page, name):
+    """The answer is then among the others, the price is on the page, and judges see the item no more."""
+    owner.create(name, ITEMS, 1, delta=0.2, min_judges=1)
+    (ann,) = owner.judges(name, "Ann")
+    while prefer(ann, name):
+        pass
+    page = sign_in(open_page(), server)
+    page.goto(f"{server.base}/studies/{name}")
+    until(page, "document.querySelector('#sentence').textContent.startsWith('Proved: ant')")
+    page.click("#edit-items")
+    page.click("#edit-list li:first-child button >> text=Withdraw")
+    page.click("#confirm-ok")
+    until(page, "document.querySelector('#edit-list li').textContent.includes('withdrawn')")
+    assert axe(page) == []
+    page.click("#edit-cancel")
+    while prefer(ann, name):
+        pass
+    until(page, "document.querySelector('#sentence').textContent.startsWith('Proved: bee is the best of 3')")
+    assert "a top 1 and a top 2" in text_of(page, "#sentence")
+    assert "40 %" in text_of(page, "#sentence")  # 0.2 (1 + 1/1)
+    assert "Withdrawn: 'ant' after" in text_of(page, "#caveats")
+    assert "withdrawn" in text_of(page, "#ratings li:last-child")
+    assert not [row for row in owner.look(name)["recent"][:3] if "ant" in (row["first"], row["second"])]
+
+
 def test_the_dashboard_follows_by_itself(server, owner, open_page, name):
     """Its clock stands still: what it shows, it was told."""
     owner.create(name, ITEMS, delta=0.2)
@@ -258,3 +283,31 @@ def test_axe_finds_nothing_on_the_owners_pages(server, owner, open_page, name, s
     page.wait_for_selector("#listed li >> nth=3")
     page.fill("#judges", "50")
     assert axe(page) == []
+    page.goto(f"{server.base}/docs")
+    page.wait_for_selector("#schemas table")
+    assert axe(page) == []
+
+
+def test_tracks_are_set_up_judged_and_seen_together(server, owner, open_page, name):
+    page = sign_in(open_page(), server)
+    page.goto(f"{server.base}/new")
+    page.fill("#name", name)
+    page.fill("#k", "1")
+    page.fill("#items", "# Art\nant\nbee\n# Code\nant\ncat")
+    assert text_of(page, "#tracks").startswith("2 tracks: Art, Code.")
+    assert text_of(page, "#count") == "4 items"
+    page.click("button[type=submit]")
+    page.wait_for_url("**/events/*")
+    page.fill("#names", "Ann, ann@example.org\nBob: Code")
+    page.click("#add button[type=submit]")
+    page.wait_for_selector("#sheet li >> nth=2")
+    assert page.locator("#sheet svg").count() == 3
+    assert axe(page) == []
+    link = page.inner_text("#sheet li:first-child .secret")
+    hands = Hands(open_page(), link)
+    hands.ready()
+    hands.prefer()
+    hands.sent()
+    until(page, "document.querySelector('#tracks li').textContent.includes('1 vote') || document.hidden")
+    page.goto(server.base)
+    page.wait_for_selector(f"text=All tracks of {name}")

@@ -14,8 +14,7 @@ import pytest
 from shortlist.errors import BadProblem, BadUpload
 from shortlist.web.app import create_app
 from shortlist.web.auth import Kind, create_token
-from shortlist.web.display import Content, Display, check_address, render_markdown
-from shortlist.web.media import prepare
+from shortlist.web.display import Content, Display, check_address, prepare, render_markdown
 from shortlist.web.service import RateLimit, Settings
 from tests.web.server import form_token, take, vote
 

@@ -11,6 +11,7 @@ import pytest
 
 from shortlist import load_study
 from shortlist.cli import main
+from tests.faults import Scene
 from tests.web.server import Owner, Server, owner_key, take, vote
 
 ROOT = Path(__file__).parent.parent.parent
@@ -102,6 +103,32 @@ def test_it_starts_and_stops(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["sqlite", "postgres"])
+def test_a_vote_is_stored_once_though_the_storage_was_away(storage, request, tmp_path):
+    """The page sends an answer again after status 503. Here the client does."""
+    url = f"sqlite:///{tmp_path / 's.db'}" if storage == "sqlite" else request.getfixturevalue("postgres_url")
+    server, scene = Server(url, tmp_path).start(), Scene(tmp_path, url)
+    try:
+        owner = Owner(server, owner_key(server, server.owner_token))
+        owner.create("demo", ["a", "b", "c"])
+        (judge,) = owner.judges("demo", "ann")
+        question = take(judge, "demo")["questions"][0]["id"]
+        scene.vanish()
+        said = vote(judge, question, 1.0)
+        assert (said.status_code, said.json()["detail"]) == (503, "the storage does not answer; try again")
+        assert owner.http.get("/healthz").status_code == 503
+        scene.come_back()
+        assert [vote(judge, question, 1.0).status_code for _ in range(2)] == [200, 200]
+        assert owner.http.get("/healthz").status_code == 200
+        owner.close()
+    finally:
+        server.end()
+    study = load_study("demo", url)
+    study.settle()
+    assert study.counts["counted"] == 1
+
+
 def test_two_workers_on_postgres(postgres_url, tmp_path):
     """A study that two workers serve in turns; a scrape of either counts the requests of both."""
     server = Server(postgres_url, tmp_path, "--workers", "2").start()

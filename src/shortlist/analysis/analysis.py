@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.analysis.audit import check_texts
 from shortlist.analysis.checks import Check, Checks, run_checks
-from shortlist.analysis.decisive import Words
 from shortlist.analysis.ranking import Allocation, Matrix, Ranking, allocate, rank_items, win_matrix
-from shortlist.analysis.text_bias import check_texts
-from shortlist.analysis.votes import VoteCounts, Votes, study_votes, table_votes
+from shortlist.analysis.votes import DecisiveAnswer, VoteCounts, Votes, study_votes, table_votes
 from shortlist.core import arrays
 from shortlist.core.estimate import fit
 from shortlist.core.families import Family, make_family
@@ -20,8 +19,7 @@ from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Flags, Floats, Ints, top_k
 from shortlist.core.problem import Problem
 from shortlist.core.stopping import STOPPING_RULES
-from shortlist.core.stopping.base import StoppingRule
-from shortlist.core.stopping.verdict import Verdict, named
+from shortlist.core.stopping.base import StoppingRule, Verdict, named
 from shortlist.errors import BadInput
 from shortlist.simulation.run import simulate
 from shortlist.simulation.worlds import Utilities
@@ -103,7 +101,7 @@ class Analysis:
     head: Head | None = None  # of the study's chain of events
     text_checks: tuple[Check, ...] = ()  # of what judges were shown, if that is known
     spent: Spent = Spent()  # noqa: RUF009 - a tuple
-    words: tuple[Words, ...] = ()  # what judges said in the votes that decided the line
+    words: tuple[DecisiveAnswer, ...] = ()  # what judges said in the votes that decided the line
 
     @property
     def is_study(self) -> bool:
@@ -179,7 +177,7 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
 
 def analyse_study(
     study: Study, texts: Mapping[str, Any] | None = None, cases: Sequence[Any] | None = None,
-    words: Sequence[Words] = (),
+    words: Sequence[DecisiveAnswer] = (),
 ) -> Analysis:  # fmt: skip
     """Analyse a study as it is now. `texts` are what judges were shown, by item or by item and case: then it is checked
     whether their answers go with length, and what else may sway them. `words` are what judges said, for those who may
@@ -197,7 +195,8 @@ def _bound_history(study: Study, verdict: Verdict[str]) -> BoundHistory:
     if not is_recorded(study.problem, study.stopping):
         return ()
     earlier = (point for point in study.bound_history if point.votes != verdict.votes)
-    share = sum(study.filled.values()) / len(study.items)
+    filled = study.filled
+    share = sum(filled.values()) / len(filled)
     return (*earlier, BoundPoint(verdict.votes, verdict.error_bound, verdict.votes_left, share))
 
 

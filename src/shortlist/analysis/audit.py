@@ -1,31 +1,41 @@
-"""Does a judge agree with people? Questions that the judge has answered are put to people again, drawn at random.
+"""Does a judge agree with people? Questions that the judge has answered are put to people again, drawn at random. And
+what do a judge's answers go with, beside quality: length, one text for all cases, verdicts inside texts, families.
 
 A *unit* is a pair on a case, with the judge's answer over all orders in which it was asked. Half of the draws are from
 all units of the study, the other half from those at the cutoff. Draws are with replacement; people are asked once, and
 their answer serves again. So the agreement in draws from all units is the mean of independent draws, and
 `mean_interval` is valid at any time. What people answer never enters the study.
+
+What answers go with is a diagnosis, not a correction: a result that was corrected for length rests on a model, and a
+proof rests on none.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.analysis.judges import Share, wilson
+from shortlist.analysis.checks import Check, percent
+from shortlist.analysis.judges import Share, wilson, win_chances
 from shortlist.core.arrays import certify
 from shortlist.core.draws import draw_number
 from shortlist.errors import BadVotes
 from shortlist.study.rows import counted
 from shortlist.study.study import Study
+from shortlist.votes.cells import VERDICT_MARK
 
 ALPHA = 0.05  # the chance to accuse a judge falsely, over all accusations together
 LEAST = 0.7  # a judge who agrees with people less often is accused
 LONGER = 1.1  # lengths with a smaller ratio are equal
 GRID = np.linspace(0.0, 1.0, 1001)
 ENOUGH = 30  # answers before a verdict says more than "too few"
+SEVERAL = 20  # answers of a judge before anything is said about what they go with
+FAR = 3.3  # standard deviations from what the ratings expect
+MOST_ALIKE = 0.5  # the share of cases on which an item may repeat one text
+FAMILIES = ("gpt", "claude", "gemini", "gemma", "llama", "mistral", "qwen", "deepseek", "grok", "vicuna")
 
 Lengths = Mapping[str, Mapping[str | None, int]]  # of the texts of items, by case
 
@@ -96,7 +106,7 @@ def _longer(lengths: Lengths | None, low: str, high: str, case: str | None) -> i
     return 1 if one > other else -1
 
 
-class Draws:
+class AuditDraws:
     """Which question comes next: from all units, and from those at the cutoff, in turn."""
 
     def __init__(self, units: Sequence[Unit], top: Sequence[str], seed: int) -> None:
@@ -300,3 +310,110 @@ def lengths_of(contents: Mapping[str, Any] | None, cases: Sequence[Any] | None) 
         item: {case: len(text if isinstance(text, str) else text.get(case, "")) for case in ids}
         for item, text in contents.items()
     }
+
+
+def check_texts(study: Study, texts: Mapping[str, Any], cases: Sequence[Any] | None) -> tuple[Check, ...]:
+    """Checks of a study whose texts are known: a text for each item, or one for each item and case."""
+    units = units_of(study, None, lengths_of(texts, cases))
+    found = [_length(study, units), _ruler(study, texts, cases), _one_text(texts), _marks(texts), _family(study)]
+    return tuple(check for check in found if check is not None)
+
+
+def _length(study: Study, units: Sequence[Unit]) -> Check | None:
+    """Does the longer text win more often than the ratings expect, given who was longer?"""
+    by_judge, ratings = defaultdict(list), study.utilities
+    for unit in units:
+        if unit.longer and unit.share != 0.5:
+            lead = unit.longer * (ratings[unit.low] - ratings[unit.high])
+            by_judge[unit.judge].append(((unit.share > 0.5) == (unit.longer > 0), lead))
+    sentences, is_far = [], False
+    for judge, rows in by_judge.items():
+        if len(rows) < SEVERAL:
+            continue
+        won, leads = np.array([one[0] for one in rows]), np.array([one[1] for one in rows])
+        chance = win_chances(study.problem.family, leads)
+        share, expected = wilson(float(won.sum()), len(won)), float(chance.mean())
+        spread = max(float(np.sqrt((chance * (1 - chance)).sum())) / len(won), 1e-9)
+        is_far = is_far or (share.share - expected) / spread > FAR
+        sentences.append(
+            f"Judge {judge}: the text that is at least 10 % longer won {percent(share.share)} of {len(won):,} answers "
+            f"({percent(share.low)} to {percent(share.high)}); the ratings expect {percent(expected)}."
+        )
+    if not sentences:
+        return None
+    said = " Its preference goes with length beyond what the ratings explain." if is_far else ""
+    return Check("Length", "warning" if is_far else "ok", " ".join(sentences) + said)
+
+
+def _ruler(study: Study, texts: Mapping[str, Any], cases: Sequence[Any] | None) -> Check | None:
+    """Which items would a judge choose who always prefers the longer text?"""
+    lengths = lengths_of(texts, cases)
+    if lengths is None or not set(study.items) <= lengths.keys():
+        return None
+    table = np.array([list(lengths[item].values()) for item in study.items])
+    if len(table.shape) != 2 or not table.any():
+        return None
+    wins = ((table[:, None] > table[None]) + 0.5 * (table[:, None] == table[None])).mean(axis=2) > 0.5
+    order = np.argsort(-wins.sum(axis=1), kind="stable")[: study.problem.k].tolist()
+    others = [place for place in range(len(table)) if place not in order]
+    if not wins[np.ix_(order, others)].all():
+        return Check("A ruler as judge", "ok", "A judge who always prefers the longer text would find no clear top.")
+    chosen = [study.items[place] for place in order]
+    is_same = set(chosen) == set(study.verdict.top)
+    same = "the same top as the judge's" if is_same else "not the judge's top"
+    sentence = f"A judge who always prefers the longer text would choose {', '.join(chosen)}: {same}."
+    if not is_same:
+        return Check("A ruler as judge", "ok", sentence)
+    hint = " The longer items may be the better ones; `shortlist audit` compares the judge with people."
+    return Check("A ruler as judge", "warning", sentence + hint)
+
+
+def _one_text(texts: Mapping[str, Any]) -> Check | None:
+    shares = {}
+    for item, text in texts.items():
+        if isinstance(text, Mapping) and len(text) > 2:
+            shares[item] = Counter(text.values()).most_common(1)[0][1] / len(text)
+    if not shares:
+        return None
+    alike = {item: share for item, share in shares.items() if share > MOST_ALIKE}
+    if not alike:
+        return Check("One text for all", "ok", "No item gives one text on most cases.")
+    named = ", ".join(f"{item} ({percent(share)} of the cases)" for item, share in alike.items())
+    return Check(
+        "One text for all",
+        "warning",
+        f"One and the same text on most cases: {named}. Such an item may be broken, or made to please a judge.",
+    )
+
+
+def _marks(texts: Mapping[str, Any]) -> Check:
+    found = {item: sum(bool(VERDICT_MARK.search(text)) for text in _all(content)) for item, content in texts.items()}
+    marked = {item: count for item, count in found.items() if count}
+    if not marked:
+        return Check("Verdicts inside texts", "ok", "No text contains a verdict such as [[A]].")
+    named = ", ".join(f"{item} ({count:,})" for item, count in marked.items())
+    return Check(
+        "Verdicts inside texts",
+        "warning",
+        f"Texts contain a verdict such as [[A]], which may sway a judge: {named}. Read them.",
+    )
+
+
+def _all(content: Any) -> Sequence[str]:
+    return list(content.values()) if isinstance(content, Mapping) else [str(content)]
+
+
+def _family(study: Study) -> Check | None:
+    """Is a judge of the family of an item? One judge alone cannot show that it prefers its own."""
+    names = {one.judge: f"{one.judge} {one.given} {' '.join(one.panel)}".lower() for one in study.setups.judges}
+    same = [
+        f"{judge} and {item} ({family})"
+        for family in FAMILIES
+        for judge, words in names.items()
+        for item in study.items
+        if family in words and family in item.lower()
+    ]
+    if not same:
+        return None
+    way_out = "Models may prefer their own family. Ask a second judge, or compare with people: `shortlist audit`."
+    return Check("Judge and item of one family", "warning", f"{'; '.join(same[:3])}. {way_out}")

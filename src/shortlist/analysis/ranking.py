@@ -18,12 +18,12 @@ from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Flags, Floats, Ints, components, n_pairs, node_sums
 from shortlist.core.problem import Problem
 from shortlist.core.ridge import SCALE, Laplace, laplace
+from shortlist.core.stopping.base import Verdict
 from shortlist.core.stopping.posterior import chances
-from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Tally
 
 WIDTH = 1.959963984540054  # half of a 95 % interval, in standard deviations
-Side = Literal["in", "out"]
+Side = Literal["in", "out", "withdrawn"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class RankedItem:
 
     item: str
     in_top: bool  # is it one of the answer's k items?
-    proved: Side | None  # is it proved to be in or out of the true top k?
+    proved: Side | None  # is it proved to be in or out of the true top k, or withdrawn?
     utility: float  # its rating: 0 is the average item
     low: float
     high: float
@@ -77,7 +77,7 @@ def rank_items(problem: Problem, items: tuple[str, ...], tally: Tally, verdict: 
     theta = posterior.theta - posterior.theta.mean()
     spread = WIDTH * np.sqrt(np.diag(covariance))
     votes = node_sums(tally.first, tally.counts, tally.n) + node_sums(tally.second, tally.counts, tally.n)
-    order, answer, proved = _best_first(items, verdict, theta), set(verdict.top), _proved(verdict)
+    order, answer, proved = _best_first(items, verdict, theta), set(verdict.top), _proved(items, verdict)
     columns = np.stack([theta, theta - spread, theta + spread, chance, votes])
     ranked = tuple(
         RankedItem(items[i], items[i] in answer, proved.get(items[i]), *columns[:, i].tolist()) for i in order.tolist()
@@ -91,15 +91,16 @@ def prior_scale(problem: Problem) -> float:
     return SCALE if not problem.family.is_measured else problem.bound
 
 
-def _proved(verdict: Verdict[str]) -> dict[str, Side]:
+def _proved(items: tuple[str, ...], verdict: Verdict[str]) -> dict[str, Side]:
     inside: dict[str, Side] = dict.fromkeys(verdict.certainly_in, "in")
-    return inside | dict.fromkeys(verdict.certainly_out, "out")
+    gone: dict[str, Side] = dict.fromkeys((item for item in items if not verdict.is_left(item)), "withdrawn")
+    return inside | dict.fromkeys(verdict.certainly_out, "out") | gone
 
 
 def _best_first(items: tuple[str, ...], verdict: Verdict[str], theta: Floats) -> Ints:
-    """Item numbers, the answer first, and each side best first."""
-    answer = set(verdict.top)
-    outside = np.array([item not in answer for item in items])
+    """Item numbers, the answer first, then the rest and what was withdrawn, each best first."""
+    answer, left = set(verdict.top), {*verdict.certainly_in, *verdict.certainly_out, *verdict.undecided}
+    outside = np.array([0 if item in answer else 1 if item in left else 2 for item in items])
     return np.lexsort((-theta, outside)).astype(np.int64)
 
 

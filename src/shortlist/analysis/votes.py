@@ -1,6 +1,9 @@
-"""Votes as columns of numbers: who was shown first, what the outcome was, who judged."""
+"""Votes as columns of numbers (who was shown first, what the outcome was, who judged), and which of them decided the
+line between the top k and the rest.
+"""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,10 +15,13 @@ from shortlist.core.pairs import Floats, Ints, pair_numbers
 from shortlist.core.tally import Block, Tally, tally_votes
 from shortlist.core.units import unit_numbers
 from shortlist.study.rows import Row, counted, labels_of
+from shortlist.study.storage import JudgeReply
 from shortlist.study.study import Study
 from shortlist.votes.table import VoteTable, make_table
 
 Labels = Sequence[str | None]
+MOST_VOTES = 12  # of which a report shows the judge's words
+MOST_LETTERS = 2_000  # of a text in a report
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +146,83 @@ def _unit_names(units: Sequence[str | tuple[str, ...] | None], ids: Sequence[str
     for number, unit, id in zip(unit_numbers(units).tolist(), units, ids, strict=True):
         names.setdefault(number, id if unit is None else ", ".join(labels_of(unit)))
     return tuple(names[number] for number in unit_numbers(units).tolist())
+
+
+class DecisiveAnswer(NamedTuple):
+    """One answer of a judge, and what it was shown. Long texts are cut off."""
+
+    question: int
+    judge: str
+    case: str | None
+    case_text: str | None
+    first: str
+    second: str
+    first_text: str
+    second_text: str
+    outcome: float  # as seen from the first item, which was shown first
+    text: str
+    reasoning: str
+
+
+def decisive_votes(study: Study) -> list[Row]:
+    """The counted votes between an item inside and one outside, on the pairs that have one of the two items next to the
+    line by rating, the weightiest first. The weight is what the bet on the vote gained or lost."""
+    top, ratings = set(study.verdict.top), study.utilities
+    inside = min(top, key=lambda item: ratings[item], default=None)
+    outside = max((item for item in study.items if item not in top), key=lambda item: ratings[item], default=None)
+    rows = [
+        row
+        for row in counted(study.rows)
+        if (row.first in top) != (row.second in top) and {inside, outside} & {row.first, row.second} and row.bet
+    ]
+    return sorted(rows, key=_weight, reverse=True)
+
+
+def decisive_words(study: Study) -> tuple[DecisiveAnswer, ...]:
+    """What judges said in the weightiest of these votes; empty if it was not kept."""
+    replies = study.storage.replies(study.name)
+    kept = [reply for reply in replies if reply.text is not None and reply.outcome is not None]
+    if not kept:
+        return ()
+    texts, groups = study.storage.texts(study.name), replies_to(decisive_votes(study), kept)
+    return tuple(_words(reply, texts) for group in list(groups)[:MOST_VOTES] for reply in group)
+
+
+def replies_to(rows: Iterable[Row], replies: Sequence[JudgeReply]) -> Iterator[list[JudgeReply]]:
+    """What judges said in these votes, in their order, and each once. A vote that was answered from the stored answers
+    has the reply of the question that was asked first."""
+    asked: dict[int, list[JudgeReply]] = {}
+    stored: dict[tuple[str | None, ...], list[JudgeReply]] = {}
+    for reply in replies:
+        asked.setdefault(reply.question, []).append(reply)
+        if reply.outcome is not None:
+            stored.setdefault((reply.judge, reply.case, reply.first, reply.second), []).append(reply)
+    seen = set[JudgeReply]()
+    for row in rows:
+        found = [] if row.question is None else asked.get(row.question, [])
+        found = found or stored.get((row.judge, row.case, row.first, row.second), [])
+        if found and found[0] not in seen:
+            seen |= {*found}
+            yield found
+
+
+def _words(reply: JudgeReply, texts: dict[str, str]) -> DecisiveAnswer:
+    assert reply.outcome is not None
+    case, first, second = (
+        None if digest is None else _cut(texts.get(digest, "(not kept)"))
+        for digest in (reply.case_text, reply.first_text, reply.second_text)
+    )
+    return DecisiveAnswer(
+        reply.question, reply.member or reply.judge, reply.case, case, reply.first, reply.second, first or "",
+        second or "", reply.outcome, _cut(reply.text or ""), _cut(reply.reasoning or ""),
+    )  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]} … ({len(text) - MOST_LETTERS:,} more letters)"
+
+
+def _weight(row: Row) -> float:
+    assert row.outcome is not None
+    return math.log1p(min(abs(row.bet or 0.0), 0.999) * abs(2.0 * min(max(row.outcome, 0.0), 1.0) - 1.0))

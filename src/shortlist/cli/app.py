@@ -1,5 +1,7 @@
 """The `shortlist` command: a table of commands that are imported when they are used, and how they fail."""
 
+import re
+import shlex
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,6 +13,9 @@ from typer.core import TyperCommand, TyperGroup
 from shortlist import __version__
 from shortlist.errors import NotInstalled, ShortlistError
 
+PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s]*@")
+RESUME = "To resume, run: "
+UNAVAILABLE = 4  # the exit code if the same command may work later
 FIND, STUDY, FILES, SIMULATE = "Find the best items", "Work with a study", "Work with vote files", "Simulate"
 
 
@@ -26,11 +31,15 @@ COMMANDS = {
     "demo": Entry("report:demo", FIND, "Find the best 3 of 12 prompts with simulated judges, and write a report."),
     "run": Entry("run:run", FIND, "Find the best k items with a program, a language model or recorded votes as judge."),
     "outputs": Entry("outputs:outputs", FIND, "Show how files of outputs are read."),
-    "read": Entry("read:read", STUDY, "Read what judges said."),
+    "read": Entry("report:read", STUDY, "Read what judges said."),
     "judge": Entry("run:judge", FIND, "Judge pairs in the terminal."),
     "serve": Entry("serve:serve", FIND, "Start the web service, where people judge pairs in their browsers."),
     "create": Entry("studies:create", STUDY, "Create a study."),
-    "set": Entry("studies:set_limits", STUDY, "Change the vote budget, delta or the number of judges of a study."),
+    "set": Entry(
+        "studies:set_limits",
+        STUDY,
+        "Change the vote budget, delta or the number of judges of a study, or withdraw an item.",
+    ),
     "audit": Entry("audit:audit_command", STUDY, "Compare a judge with people."),
     "status": Entry("studies:status", STUDY, "Show the current result of a study."),
     "ask": Entry("studies:ask", STUDY, "Get the next questions to put to a judge."),
@@ -116,7 +125,7 @@ def main() -> None:
     try:
         code = app(prog_name="shortlist", standalone_mode=False)
     except ShortlistError as error:
-        _fail(str(error), error.exit_code)
+        _fail(_with_resume(error), error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except BrokenPipeError:
@@ -128,6 +137,18 @@ def main() -> None:
     if code == 130:  # typer turns Ctrl-C into this code and prints nothing
         _fail("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def this_command() -> str:
+    """The command that runs, to be run again. A password in a URL is not printed."""
+    return shlex.join(["shortlist", *(PASSWORD.sub(r"\1***@", word) for word in sys.argv[1:])])
+
+
+def _with_resume(error: ShortlistError) -> str:
+    """What is wrong and, if the same command may work later, that command."""
+    if error.exit_code != UNAVAILABLE or RESUME in str(error):
+        return str(error)
+    return f"{str(error).rstrip('.')}. {RESUME}{this_command()}"
 
 
 def _wrong_call(message: str, context: typer.Context | None) -> NoReturn:

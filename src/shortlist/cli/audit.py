@@ -4,27 +4,33 @@ People's answers are lines of a file, not votes of the study: they never enter i
 """
 
 import json
+import secrets
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import typer
+from jinja2 import Environment, PackageLoader
 from rich.columns import Columns
 from rich.console import Console, Group
 from rich.panel import Panel
 from rich.text import Text
 
-from shortlist.analysis.audit import ALPHA, Answer, Audit, Draws, Unit, audit, lengths_of, units_of
+from shortlist.analysis.audit import ALPHA, Answer, Audit, AuditDraws, Unit, audit, lengths_of, units_of
 from shortlist.cli.judge_options import ME
 from shortlist.cli.keyboard import read_key, shortened, single_keys
 from shortlist.cli.options import JSON, STORAGE, count_of, print_json, say
 from shortlist.cli.outputs import Missing, OutputOptions, Thinking, read_material
 from shortlist.cli.studies import NAME
-from shortlist.errors import BadVotes
+from shortlist.errors import BadProblem, BadVotes
 from shortlist.judges.base import Case
+from shortlist.judges.run_log import load_texts
 from shortlist.judges.setup import set_up_materials
-from shortlist.judges.texts import load_texts
 from shortlist.study.create import load_study
 from shortlist.study.study import Study
 from shortlist.votes.read import read_votes
@@ -32,6 +38,12 @@ from shortlist.votes.read import read_votes
 HELP = "1 or ←  left is better   2 or →  right is better   t  tie   s  skip   u  undo   q  quit"
 KEYS = {"1": 1.0, "left": 1.0, "2": 0.0, "right": 0.0, "t": 0.5}
 LISTED = 10  # disagreements
+LONGEST_NAME, LONGEST_FORM = 80, 1_000
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'nonce-{0}'; script-src 'nonce-{0}'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff"}
 
 
 def audit_command(
@@ -43,6 +55,9 @@ def audit_command(
     people: Path | None = typer.Option(None, help="A vote file with answers of people, instead of asking now."),
     file: Path | None = typer.Option(None, help="Where answers are kept. Default: NAME.audit.jsonl."),
     number: int = typer.Option(60, "--answers", min=1, help="Ask at most this many questions in all."),
+    browser: bool = typer.Option(False, "--browser", help="Answer on a web page instead of in the terminal."),
+    host: str = typer.Option("127.0.0.1", help="With --browser: address to listen on. 0.0.0.0 accepts other machines."),
+    port: int = typer.Option(0, min=0, max=65535, help="With --browser: port to listen on. Default: a free one."),
     judge: list[str] | None = typer.Option(None, help="Audit this judge. Default: all language models and programs."),
     cases: Path | None = typer.Option(None, help="The cases of the run, if PATH is a file of items."),
     storage: str = STORAGE,
@@ -53,15 +68,19 @@ def audit_command(
     Draws questions that the judge has answered, at random and at the cutoff. You answer them without seeing the judge's
     answers or the names of the items. Every answer is saved; run the command again to continue. Without a terminal it
     shows the result so far. Keys: 1 or left arrow, 2 or right arrow, t for a tie, s to skip, u to undo, q to quit.
+    With --browser you answer on a web page; colleagues can open it too.
     """
     study = load_study(name, storage)
     contents, listed = _materials(study, paths, cases)
     units = units_of(study, judge, lengths_of(contents, listed))
-    draws = Draws(units, study.verdict.top, study.seed)
+    draws = AuditDraws(units, study.verdict.top, study.seed)
     kept = file or Path(f"{name}.audit.jsonl")
-    if people is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+    sitting = Sitting(study, draws, kept, contents or {}, {case.id: case for case in listed or ()}, number)
+    if browser:
+        _sit_in_browsers(sitting, person, host, port)
+    elif people is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         with single_keys(name) as terminal:
-            _Sitting(study, person, draws, kept, contents or {}, listed, terminal).run(number)
+            _sit_at_terminal(sitting, person, terminal)
     if people is None:
         answers = [entry.answer for entry in read_entries(kept, study) if not entry.is_skipped]
     else:
@@ -141,70 +160,189 @@ def _matched(file: Path, study: Study, units: Sequence[Unit]) -> list[Answer]:
     return found
 
 
-class _Sitting:
-    """One person at the terminal."""
+class Turn(NamedTuple):
+    """A question that is put to a person: a pair on a case, from what it was drawn, and which of the two is shown
+    first. `number` counts this person's draws, `answered` their answers."""
 
-    def __init__(
-        self, study: Study, person: str, draws: Draws, file: Path, contents: Mapping[str, Any],
-        cases: Sequence[Case] | None, terminal: int,
-    ) -> None:  # fmt: skip
-        self._study, self._person, self._draws, self._file, self._contents = study, person, draws, file, contents
-        self._cases = {case.id: case for case in cases or ()}
-        self._terminal, self._out = terminal, Console(highlight=False, markup=False)
+    question: tuple[str, str, str | None]
+    stream: str
+    low_first: bool
+    number: int
+    answered: int
 
-    def run(self, wanted: int) -> None:
-        self._out.print(Text(HELP, style="dim"))
+    @property
+    def shown(self) -> tuple[str, str]:
+        low, high, _ = self.question
+        return (low, high) if self.low_first else (high, low)
+
+
+class Sitting(NamedTuple):
+    """An audit that is going on: what is asked, what is shown, and where answers are kept."""
+
+    study: Study
+    draws: AuditDraws
+    file: Path
+    contents: Mapping[str, Any]
+    cases: Mapping[str, Case]
+    wanted: int
+
+    def turn(self, person: str) -> Turn:
+        """What this person is asked next. A question that is drawn again is answered as before."""
         while True:
-            mine = [entry for entry in read_entries(self._file, self._study) if entry.answer.person == self._person]
+            mine = [entry for entry in read_entries(self.file, self.study) if entry.answer.person == person]
             known = {entry.answer.question: entry.answer.share for entry in mine if not entry.is_skipped}
-            question, stream, low_first = self._draws.draw(self._person, len(mine))
-            if question in known:
-                self._write(question, known[question], stream)
-            elif len(known) >= wanted or not self._ask(question, stream, low_first, len(mine) > 0):
-                break
-        self._out.print(f"\n{count_of(len(known), 'answer')} saved in {self._file}.\n")
+            question, stream, low_first = self.draws.draw(person, len(mine))
+            turn = Turn(question, stream, low_first, len(mine), len(known))
+            if question not in known or self.is_done(turn):
+                return turn
+            self._write(person, turn, known[question])
 
-    def _ask(self, question: tuple[str, str, str | None], stream: str, low_first: bool, has_more: bool) -> bool:
-        """Show a question and do what the next key says; False to quit."""
-        self._show(question, low_first)
-        while (key := read_key(self._terminal)) != "q":
-            if key == "u" and has_more:
-                self._append({"person": self._person, "undone": True})
-                self._out.print(Text("  undone: choose again", style="yellow"))
-                return True
-            if key == "s" or key in KEYS:
-                share = None if key == "s" else KEYS[key] if low_first else 1 - KEYS[key]
-                self._write(question, share, stream)
-                return True
-        return False
+    def is_done(self, turn: Turn) -> bool:
+        return turn.answered >= self.wanted
 
-    def _write(self, question: tuple[str, str, str | None], share: float | None, stream: str) -> None:
-        low, high, case = question
-        entry = {"person": self._person, "low": low, "high": high, "case": case, "share": share, "stream": stream}
-        self._append(entry)
+    def answer(self, person: str, turn: Turn, key: str) -> bool:
+        """Save what a key says: a preference, a tie, a skip, or that the last answer is taken back. False if none."""
+        if key == "u" and turn.number:
+            self._append({"person": person, "undone": True})
+        elif key == "s":
+            self._write(person, turn, None)
+        elif key in KEYS:
+            self._write(person, turn, KEYS[key] if turn.low_first else 1 - KEYS[key])
+        else:
+            return False
+        return True
+
+    def _write(self, person: str, turn: Turn, share: float | None) -> None:
+        low, high, case = turn.question
+        self._append({"person": person, "low": low, "high": high, "case": case, "share": share, "stream": turn.stream})
 
     def _append(self, entry: Mapping[str, Any]) -> None:
-        with self._file.open("a", encoding="utf-8") as file:
+        with self.file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def _show(self, question: tuple[str, str, str | None], low_first: bool) -> None:
-        low, high, case = question
-        width = max(20, self._out.width // 2 - 1)
-        sides = zip((low, high) if low_first else (high, low), ("1 ←", "2 →"), strict=True)
-        panels = [
-            Panel(Text(self._text(item, case)), title=Text(key), width=width, padding=(0, 1)) for item, key in sides
-        ]
-        about = self._cases.get(case) if case is not None else None
-        shown = case if about is None else shortened(about.text)
-        head = [] if shown is None else [Panel(Text(shown), title=Text("case"), padding=(0, 1))]
-        self._out.print(Group(*head, Columns(panels, padding=(0, 0), expand=False)))
+    def case_text(self, turn: Turn) -> str | None:
+        case = turn.question[2]
+        about = self.cases.get(case) if case is not None else None
+        return case if about is None else about.text
 
-    def _text(self, item: str, case: str | None) -> str:
+    def text(self, turn: Turn, item: str) -> str:
         """What the item shows; its name only if there is nothing else."""
-        content = self._contents.get(item)
+        content = self.contents.get(item)
         if isinstance(content, Mapping):
-            content = content.get(case or "")
-        return item if content is None else shortened(content)
+            content = content.get(turn.question[2] or "")
+        return item if content is None else str(content)
+
+
+def _sit_at_terminal(sitting: Sitting, person: str, terminal: int) -> None:
+    out = Console(highlight=False, markup=False)
+    out.print(Text(HELP, style="dim"))
+    turn = sitting.turn(person)
+    while not sitting.is_done(turn):
+        _show(out, sitting, turn)
+        while (key := read_key(terminal)) != "q" and not sitting.answer(person, turn, key):
+            pass
+        if key == "q":
+            break
+        if key == "u":
+            out.print(Text("  undone: choose again", style="yellow"))
+        turn = sitting.turn(person)
+    out.print(f"\n{count_of(turn.answered, 'answer')} saved in {sitting.file}.\n")
+
+
+def _show(out: Console, sitting: Sitting, turn: Turn) -> None:
+    width = max(20, out.width // 2 - 1)
+    panels = [
+        Panel(Text(shortened(sitting.text(turn, item))), title=Text(key), width=width, padding=(0, 1))
+        for item, key in zip(turn.shown, ("1 ←", "2 →"), strict=True)
+    ]
+    case = sitting.case_text(turn)
+    head = [] if case is None else [Panel(Text(shortened(case)), title=Text("case"), padding=(0, 1))]
+    out.print(Group(*head, Columns(panels, padding=(0, 0), expand=False)))
+
+
+def _sit_in_browsers(sitting: Sitting, person: str, host: str, port: int) -> None:
+    """A page for each person who has the link, until Ctrl-C. Who opens it says their name first, or has it in the
+    link."""
+    try:
+        server = AuditServer((host, port), sitting)
+    except OSError as reason:
+        raise BadProblem(f"cannot listen on {host}, port {port}: {reason.strerror}; choose another --port") from None
+    link, is_here = f"http://{host}:{server.server_port}{server.path}", host in ("127.0.0.1", "localhost")
+    say(f"Open this link and answer: {link}{'?' + urlencode({'as': person}) if is_here else ''}", "")
+    if host == "0.0.0.0":
+        say("On other machines, write this machine's address instead of 0.0.0.0.", "")
+    say("Whoever has the link can answer. Press Ctrl-C to stop and to see the result.", "")
+    with suppress(KeyboardInterrupt), server:
+        server.serve_forever()
+    say("", "")
+
+
+class AuditServer(ThreadingHTTPServer):
+    """Serves an audit at a path that nobody can guess."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], sitting: Sitting) -> None:
+        super().__init__(address, AuditPage)
+        self.sitting, self.path, self.one_at_a_time = sitting, f"/{secrets.token_urlsafe(16)}", Lock()
+        templates = Environment(loader=PackageLoader("shortlist", "cli"), autoescape=True)
+        self.template = templates.get_template("audit.html.j2")
+
+
+class AuditPage(BaseHTTPRequestHandler):
+    """The page of one person: a form with two answers and buttons. It works without scripts."""
+
+    server: AuditServer
+
+    def do_GET(self) -> None:
+        person = self._person()
+        if person is not None:
+            with self.server.one_at_a_time:
+                turn = self.server.sitting.turn(person) if person else None
+            self._send(person, turn)
+
+    def do_POST(self) -> None:
+        person, sitting = self._person(), self.server.sitting
+        if not person:
+            return
+        size = int(self.headers.get("Content-Length", "0"))
+        given = dict(parse_qsl(self.rfile.read(min(size, LONGEST_FORM)).decode("utf-8", "replace")))
+        number, key = given.get("number"), given.get("key", "")
+        with self.server.one_at_a_time:
+            turn = sitting.turn(person)
+            if number == str(turn.number) and (key == "u" or not sitting.is_done(turn)):  # else it was sent twice
+                sitting.answer(person, turn, key)
+        self.send_response(303)
+        self.send_header("Location", f"{self.server.path}?{urlencode({'as': person})}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _person(self) -> str | None:
+        """Whose page it is; empty if they have not said, None for a wrong link, which is answered here."""
+        asked = urlsplit(self.path)
+        if not secrets.compare_digest(asked.path.encode(), self.server.path.encode()):
+            self.send_error(404, "Not found", "Open the whole link that shortlist audit has printed.")
+            return None
+        return dict(parse_qsl(asked.query)).get("as", "").strip()[:LONGEST_NAME]
+
+    def _send(self, person: str, turn: Turn | None) -> None:
+        sitting, nonce = self.server.sitting, secrets.token_urlsafe(16)
+        texts = [] if turn is None else [sitting.text(turn, item) for item in turn.shown]
+        page = self.server.template.render(
+            person=person, turn=turn, texts=texts, case=None if turn is None else sitting.case_text(turn),
+            is_done=turn is not None and sitting.is_done(turn), wanted=sitting.wanted, nonce=nonce,
+        ).encode("utf-8", "replace")  # fmt: skip
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(page)))
+        self.send_header("Content-Security-Policy", POLICY.format(nonce))
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: Any) -> None:
+        """The terminal is for the result."""
 
 
 def _print(found: Audit, cases: Mapping[str, str]) -> None:

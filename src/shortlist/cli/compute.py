@@ -39,15 +39,13 @@ from shortlist.core.families import make_family
 from shortlist.core.oracle import Oracle, solve_oracle
 from shortlist.core.pairs import Floats, all_pairs, n_pairs
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
-from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.tracking import OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
-from shortlist.core.stopping.base import StoppingRule
-from shortlist.core.stopping.verdict import named
+from shortlist.core.stopping.base import StoppingRule, named
 from shortlist.errors import BadProblem
 from shortlist.simulation import run as simulation
-from shortlist.simulation.replay import SIMULATED, Replay
-from shortlist.simulation.replay import replay as replay_votes
-from shortlist.simulation.run import Simulation
+from shortlist.simulation.run import SIMULATED, Replay, Simulation
+from shortlist.simulation.run import replay as replay_votes
 from shortlist.simulation.worlds import INSTANCES, Recorded, make_instance
 from shortlist.study.proof import certify_proof, is_proof
 from shortlist.votes.formats import read_map

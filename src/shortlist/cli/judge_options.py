@@ -15,11 +15,10 @@ from shortlist.cli.options import COLUMNS, load_single_votes, note
 from shortlist.cli.outputs import FIELDS, Material
 from shortlist.core.families import Family
 from shortlist.errors import BadJudge, NotInstalled
-from shortlist.judges.base import Case, Judge, RecordedJudge
+from shortlist.judges.base import Case, Judge, PanelJudge, RecordedJudge
 from shortlist.judges.command import CommandJudge
 from shortlist.judges.endpoint import EndpointJudge
-from shortlist.judges.money import LIST, ListedPrice, Pricing, read_price, read_prices
-from shortlist.judges.panel import PanelJudge
+from shortlist.judges.meter import LIST, ListedPrice, Pricing, read_price, read_prices
 from shortlist.votes.items import picture_url
 from shortlist.votes.table import VoteTable
 

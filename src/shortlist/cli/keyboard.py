@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rich.columns import Columns
@@ -26,11 +27,11 @@ from shortlist.errors import (
     StudyDone,
 )
 from shortlist.judges.base import Case
+from shortlist.judges.calls import StoragePatience
 from shortlist.judges.cases import case_of
-from shortlist.judges.run_lease import RunLease
+from shortlist.judges.pending import RunLease
 from shortlist.judges.setup import set_up_materials
-from shortlist.study.questions import Question
-from shortlist.study.settling import BALLOT_LEASE
+from shortlist.study.questions import BALLOT_LEASE, Question
 from shortlist.study.study import Study
 
 try:
@@ -43,6 +44,8 @@ else:
 
 LEASE = BALLOT_LEASE  # seconds after which an unanswered question is lost
 MOST = 2000  # characters of a content that are shown
+_CONTROL = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n\r"}
+_CONTROL |= {ord("\r"): "", **dict.fromkeys(range(127, 160), "\ufffd")}
 ESCAPE_TIME = 0.05  # seconds for the rest of a key that sends several bytes
 HELP = "1 or ←  left is better   2 or →  right is better   t  tie   s  skip   u  undo   q  quit"
 SIDES = {"1": "first", "left": "first", "2": "second", "right": "second"}
@@ -54,14 +57,16 @@ def judge_in_terminal(
     judge: str,
     contents: Mapping[str, str] | Mapping[str, Mapping[str, str]] | None,
     cases: Sequence[Case] | None,
+    patience: float,
     shows_texts: bool = True,
 ) -> None:
-    """Ask the person at the terminal until there is a verdict or they quit."""
+    """Ask the person at the terminal until there is a verdict or they quit. `patience`: for so many seconds the storage
+    may not respond."""
     if study.problem.family.is_measured:
         raise BadProblem(f"this study measures differences; enter them with: shortlist tell {study.name} NUMBER VALUE")
-    with single_keys(shlex.quote(study.name)) as terminal, RunLease(study) as lease:
+    with single_keys(shlex.quote(study.name)) as terminal, RunLease(study, patience) as lease:
         set_up_materials(study, contents, cases, shows_texts)
-        _Session(study, judge, contents or {}, cases, lease, terminal).run()
+        _Session(study, judge, contents or {}, cases, lease, patience, terminal).run()
 
 
 @contextmanager
@@ -109,12 +114,13 @@ class _Session:
 
     def __init__(
         self, study: Study, judge: str, contents: Mapping[str, Any], cases: Sequence[Case] | None, lease: RunLease,
-        terminal: int,
+        patience: float, terminal: int,
     ) -> None:  # fmt: skip
         self._study, self._judge, self._contents, self._lease = study, judge, contents, lease
         self._cases = None if cases is None else {case.id: case for case in cases}
         self._terminal, self._out = terminal, Console(highlight=False, markup=False)
         self._told: list[Question] = []
+        self._patience = StoragePatience(patience, lambda said: self._say(f"  {said}", "yellow"))
         self._needs_judge = False
         self._has_ballot = study.judges_claim == "public"
         self._left = [] if self._has_ballot else lease.take_over(judge)
@@ -127,7 +133,7 @@ class _Session:
         except KeyboardInterrupt:
             pass
         left = len(self._study.pending_of(self._judge)) if self._has_ballot else 0
-        verdict = self._study.verdict if left else self._study.settle(self._judge)
+        verdict = self._study.verdict if left else self._patience(partial(self._study.settle, self._judge))
         saved = f"{len(self._told):,} answer{'' if len(self._told) == 1 else 's'} saved, thank you."
         self._out.print(f"\n{saved} {str(verdict) if verdict.done else self._what_is_left(left)}", soft_wrap=True)
         for caveat in verdict.caveats:
@@ -151,7 +157,7 @@ class _Session:
         if self._left:
             return self._left.pop(0)
         try:
-            return self._ask()
+            return self._patience(self._ask)
         except StudyDone:
             return None
         except NothingToAsk as reason:
@@ -168,7 +174,7 @@ class _Session:
         self._show(question)
         while True:
             key = read_key(self._terminal)
-            self._lease.renew()
+            self._patience(self._lease.renew)
             if key == "q":
                 return False
             if key == "u":
@@ -179,20 +185,23 @@ class _Session:
                 return True
 
     def _tell(self, question: Question, key: str) -> None:
+        outages, study = self._patience.outages, self._study
+        said = "skipped" if key == "s" else "tie" if key == "t" else str(getattr(question, SIDES[key]))
         try:
             if key == "s":
-                self._study.skip(question, "skipped")
-                is_lost = self._study.row(question.id).status == "lost"
+                self._patience(partial(study.skip, question, said))
+                is_lost = study.row(question.id).status == "lost"
                 self._say("  skipped; this counts as a loss for both" if is_lost else "  skipped", "dim")
                 return
-            said = "tie" if key == "t" else str(getattr(question, SIDES[key]))
             if key == "t":
-                self._study.tell(question, "tie", settle=False)
+                self._patience(partial(study.tell, question, "tie", settle=False))
             else:
-                self._study.tell(question, winner=said, settle=False)
+                self._patience(partial(study.tell, question, winner=said, settle=False))
         except (AlreadyAnswered, LateAnswer) as reason:
-            self._say(f"  {reason}", "yellow")
-            return
+            if outages == self._patience.outages:  # else it was stored, and only the word of it was lost
+                return self._say(f"  {reason}", "yellow")
+            if key == "s":
+                return self._say("  skipped", "dim")
         self._told.append(question)
         counts = self._study.counts
         self._say(f"  {said}   ({counts['counted'] + counts['answered']:,} votes in total)", "green")
@@ -204,7 +213,7 @@ class _Session:
             self._say("  nothing to undo in this session", "yellow")
             return False
         try:
-            self._study.undo(self._told[-1])
+            self._patience(partial(self._study.undo, self._told[-1]))
         except ShortlistError as reason:
             self._say(f"  {reason}", "yellow")
             return False
@@ -236,6 +245,7 @@ class _Session:
         return name if content is None else Text.assemble(name, "\n\n", shortened(content))
 
 
-def shortened(text: str) -> str:
-    """The text, or its beginning if it is long."""
-    return text.strip() if len(text) <= MOST else f"{text[:MOST].strip()} … and {len(text) - MOST:,} more characters"
+def shortened(text: str, most: int = MOST) -> str:
+    """The text, or its beginning if it is long. Commands to the terminal in it are shown, not obeyed."""
+    text = text.translate(_CONTROL)
+    return text.strip() if len(text) <= most else f"{text[:most].strip()} … and {len(text) - most:,} more characters"

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.options import JSON, console, note, print_json
+from shortlist.cli.options import JSON, console, note, print_json, working
 from shortlist.errors import BadCases, BadOutputs, BadVotes, NotInstalled
 from shortlist.judges.base import Case
 from shortlist.judges.cases import read_cases
@@ -98,11 +98,13 @@ class OutputOptions:
 
     def inspect(self, paths: Sequence[Path]) -> Outputs:
         """The outputs with every problem."""
-        return inspect_outputs(
-            paths, map=read_map(self.columns or (), TARGETS, BadOutputs), missing=self.missing.value, turn=self.turn,
-            repeat=self.repeat, only=self.only, wide=self.wide, thinking=self.thinking.value, format=self.format,
-            filter=self.filter, accept=[name.strip() for given in self.accept or () for name in given.split(",")],
-        )  # fmt: skip
+        with working("Reading the outputs"):
+            return inspect_outputs(
+                paths, map=read_map(self.columns or (), TARGETS, BadOutputs), missing=self.missing.value,
+                turn=self.turn, repeat=self.repeat, only=self.only, wide=self.wide, thinking=self.thinking.value,
+                format=self.format, filter=self.filter,
+                accept=[name.strip() for given in self.accept or () for name in given.split(",")],
+            )  # fmt: skip
 
     @property
     def are_given(self) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 
 import typer
 
+from shortlist.analysis.audit import check_texts
 from shortlist.analysis.checks import Check
-from shortlist.analysis.text_bias import check_texts
-from shortlist.cli.config import CONFIG, record_config
+from shortlist.cli.app import RESUME, this_command
 from shortlist.cli.judge_options import (
     AS_NEW_JUDGE,
     COMMAND,
@@ -62,6 +62,7 @@ from shortlist.cli.options import (
     BALLOT_SIZE,
     CASES,
     CASES_CLAIM,
+    CONFIG,
     DELTA,
     FAMILY,
     JSON,
@@ -82,6 +83,7 @@ from shortlist.cli.options import (
     note,
     print_json,
     progress_bar,
+    record_config,
     say,
 )
 from shortlist.cli.outputs import (
@@ -103,15 +105,23 @@ from shortlist.cli.outputs import (
 from shortlist.cli.run_display import RunDisplay, calls_made, estimate_lines
 from shortlist.cli.studies import NAME, plain_name_errors, show_study
 from shortlist.core.families import Family, make_family
-from shortlist.errors import BadCases, BadJudge, BadOutputs, JudgeFailed, StorageUnavailable, StudyDiffers
+from shortlist.errors import (
+    BadCases,
+    BadJudge,
+    BadOutputs,
+    BadStorage,
+    JudgeFailed,
+    StorageUnavailable,
+    StudyDiffers,
+    StudyReplaced,
+)
 from shortlist.judges.base import Judge, RecordedJudge
 from shortlist.judges.cases import read_cases
 from shortlist.judges.estimate import SIMULATIONS, ScratchStorage, estimate_run
 from shortlist.judges.meter import Meter
 from shortlist.judges.run import listed_cases, run_study
-from shortlist.judges.run_log import StudyRun
+from shortlist.judges.run_log import StudyRun, save_texts
 from shortlist.judges.setup import set_up
-from shortlist.judges.texts import save_texts
 from shortlist.study.create import create_study, load_study, open_storage
 from shortlist.study.schema import shown, sqlite_file
 from shortlist.study.storage import MemoryStorage, Storage
@@ -158,81 +168,39 @@ PATIENCE = typer.Option(
 STORAGE_PATIENCE = typer.Option(
     60.0,
     min=0.0,
-    help="Seconds to wait for a storage that does not respond. Paid answers are kept meanwhile.",
+    help="Seconds to wait for a storage that does not respond. Answers are kept meanwhile.",
     rich_help_panel=CALLS,
 )
 SEED = typer.Option(0, help="Random seed: which item is shown first, which case is drawn.", rich_help_panel=ADVANCED)
+STUDY_NAME = typer.Option(
+    None, "--name", help="Name of the study. Default: the name of the file, or of the folder of several files."
+)
 
 
 def run(
-    items: list[Path] = MATERIAL,
-    k: int = K,
-    config: Path | None = CONFIG,
-    judge: str | None = COMMAND,
-    keep: int | None = KEEP,
-    judge_url: list[str] | None = URL,
-    model: list[str] | None = MODEL,
-    prompt: Path | None = PROMPT,
-    temperature: float | None = TEMPERATURE,
-    system: Path | None = SYSTEM,
-    criteria: str | None = CRITERIA,
-    prompt_style: Style | None = STYLE,
-    verdict: Kind | None = VERDICT,
-    verdict_pattern: str | None = PATTERN,
-    max_tokens: int | None = MAX_TOKENS,
-    option: list[str] | None = REQUEST_OPTION,
-    header: list[str] | None = HEADER,
-    query: list[str] | None = QUERY,
-    key_variable: list[str] | None = KEY_VARIABLE,
-    key_header: str = KEY_HEADER,
-    rpm: float | None = RPM,
-    tpm: float | None = TPM,
-    panel: Panel = PANEL,
-    keep_texts: Answer = KEEP_TEXTS,
-    price: str | None = PRICE,
-    prices: str | None = PRICES,
-    max_cost: float | None = MAX_COST,
+    items: list[Path] = MATERIAL, k: int = K, config: Path | None = CONFIG,
+    judge: str | None = COMMAND, keep: int | None = KEEP, judge_url: list[str] | None = URL,
+    model: list[str] | None = MODEL, prompt: Path | None = PROMPT, temperature: float | None = TEMPERATURE,
+    system: Path | None = SYSTEM, criteria: str | None = CRITERIA, prompt_style: Style | None = STYLE,
+    verdict: Kind | None = VERDICT, verdict_pattern: str | None = PATTERN, max_tokens: int | None = MAX_TOKENS,
+    option: list[str] | None = REQUEST_OPTION, header: list[str] | None = HEADER, query: list[str] | None = QUERY,
+    key_variable: list[str] | None = KEY_VARIABLE, key_header: str = KEY_HEADER, rpm: float | None = RPM,
+    tpm: float | None = TPM, panel: Panel = PANEL, keep_texts: Answer = KEEP_TEXTS,
+    price: str | None = PRICE, prices: str | None = PRICES, max_cost: float | None = MAX_COST,
     estimate: bool = ESTIMATE,
-    votes: Path | None = RECORDED,
-    columns: list[str] | None = RECORDED_MAP,
-    unit: Unit | None = UNIT,
-    judge_name: str | None = JUDGE_NAME,
-    as_new_judge: bool = AS_NEW_JUDGE,
-    missing: Missing = MISSING,
-    turn: str = TURN,
-    repeat: str = REPEAT,
-    only: list[str] | None = ONLY,
-    wide: bool = WIDE,
-    thinking: Thinking = THINKING,
-    format: str | None = FORMAT,
-    filter: str | None = FILTER,
+    votes: Path | None = RECORDED, columns: list[str] | None = RECORDED_MAP, unit: Unit | None = UNIT,
+    judge_name: str | None = JUDGE_NAME, as_new_judge: bool = AS_NEW_JUDGE,
+    missing: Missing = MISSING, turn: str = TURN, repeat: str = REPEAT, only: list[str] | None = ONLY,
+    wide: bool = WIDE, thinking: Thinking = THINKING, format: str | None = FORMAT, filter: str | None = FILTER,
     accept: list[str] | None = ACCEPT,
-    cases: Path | None = CASES,
-    cases_claim: Claim = CASES_CLAIM,
-    judges_claim: JudgesClaim = JUDGES_CLAIM,
-    ballot_size: int = BALLOT_SIZE,
-    min_judges: int = MIN_JUDGES,
-    order: Order = ORDER,
-    delta: float = DELTA,
-    tolerance: float = TOLERANCE,
-    max_votes: int | None = MAX_VOTES,
-    max_calls: int | None = MAX_CALLS,
-    workers: int = WORKERS,
-    retries: int = RETRIES,
-    time_limit: float = TIME_LIMIT,
-    patience: float = PATIENCE,
-    storage_patience: float = STORAGE_PATIENCE,
-    sampling: str = SAMPLING,
-    stopping: str | None = STOPPING,
-    family: str = FAMILY,
-    sigma: float = SIGMA,
-    seed: int = SEED,
-    name: str | None = typer.Option(
-        None, help="Name of the study. Default: the name of the file, or of the folder of several files."
-    ),
-    storage: str = STORAGE,
-    as_json: bool = JSON,
-) -> None:
+    cases: Path | None = CASES, cases_claim: Claim = CASES_CLAIM, judges_claim: JudgesClaim = JUDGES_CLAIM,
+    ballot_size: int = BALLOT_SIZE, min_judges: int = MIN_JUDGES, order: Order = ORDER,
+    delta: float = DELTA, tolerance: float = TOLERANCE, max_votes: int | None = MAX_VOTES,
+    max_calls: int | None = MAX_CALLS, workers: int = WORKERS, retries: int = RETRIES, time_limit: float = TIME_LIMIT,
+    patience: float = PATIENCE, storage_patience: float = STORAGE_PATIENCE,
+    sampling: str = SAMPLING, stopping: str | None = STOPPING, family: str = FAMILY, sigma: float = SIGMA,
+    seed: int = SEED, name: str | None = STUDY_NAME, storage: str = STORAGE, as_json: bool = JSON,
+) -> None:  # fmt: skip
     """Find the best k items with a program, a language model or recorded votes as judge.
 
     The items are listed in a file, or come with their outputs on cases from the files of another tool.
@@ -273,7 +241,7 @@ def run(
     if changed := record_config(study, config):
         note(changed)
     if chosen is None:
-        return judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases)
+        return judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases, storage_patience)
     asking = partial(
         run_study, study, chosen, **shown_and_asked, retries=retries, time_limit=time_limit, max_calls=max_calls,
         storage_patience=storage_patience, patience=patience, max_cost=max_cost, keep_texts=keep_texts is Answer.yes,
@@ -309,11 +277,14 @@ def _run_watched(
         _warn_of_others(study, setup.judge, display)
         try:
             return asking(progress=display.show, warn=display.warn)
-        except (JudgeFailed, StorageUnavailable) as failure:
-            raise type(failure)(f"{failure}; {_saved(study)}. To resume, run: {_command(storage)}") from None
+        except (JudgeFailed, BadStorage) as failure:
+            failure.args = (f"{failure}; {_saved(study)}. {RESUME}{this_command()}",)
+            if type(failure) in (BadStorage, StudyReplaced):  # it worked when the run began, and may work again
+                raise StorageUnavailable(str(failure)) from None
+            raise
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
-            print(f"stopped; {_saved(study)}. To resume:\n  {_command(storage)}", file=sys.stderr)
+            print(f"stopped; {_saved(study)}. To resume:\n  {this_command()}", file=sys.stderr)
             sys.exit(130)
 
 
@@ -375,11 +346,6 @@ def _saved(study: Study) -> str:
     return f"{count_of(study.verdict.votes, 'vote')} saved"
 
 
-def _command(storage: str) -> str:
-    """This command again. A password is not printed."""
-    return shlex.join(["shortlist", *(word.replace(storage, shown(storage)) for word in sys.argv[1:])])
-
-
 def _show(study: Study, found: StudyRun, listed: Material, as_json: bool) -> None:
     share, checks = found.stats.first_share, _checks(study, listed)
     if as_json:
@@ -416,6 +382,7 @@ def judge(
     judge: str = typer.Option(ME, "--as", help="Your name. It is stored with your votes."),
     items: Path | None = typer.Option(None, help="File or folder of items, to show their contents."),
     cases: Path | None = CASES,
+    storage_patience: float = STORAGE_PATIENCE,
     storage: str = STORAGE,
 ) -> None:
     """Judge pairs in the terminal.
@@ -426,4 +393,4 @@ def judge(
     study = load_study(name, storage)
     contents = None if items is None else read_items(items).contents
     known = None if cases is None else read_cases(cases)
-    judge_in_terminal(study, judge, contents, known, shows_texts=items is not None)
+    judge_in_terminal(study, judge, contents, known, storage_patience, shows_texts=items is not None)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shortlist.cli.options import FAR
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.judges.estimate import Estimate
 from shortlist.judges.run_log import StudyRun
 from shortlist.study.study import Study

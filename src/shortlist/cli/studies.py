@@ -1,7 +1,6 @@
 """Commands on a stored study: create, status, ask, tell, import, export; and verify, on a proof of one."""
 
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,17 +42,17 @@ from shortlist.cli.options import (
     say,
     working,
 )
-from shortlist.core.stopping.verdict import Verdict
-from shortlist.errors import BadProblem, BadProof, BadVotes, StudyDiffers, StudyExists
+from shortlist.core.stopping.base import Verdict
+from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
 from shortlist.study.create import create_study, load_study
 from shortlist.study.proof import check_proof, replay_proof, write_proof
+from shortlist.study.questions import BALLOT_LEASE
 from shortlist.study.rows import counted
-from shortlist.study.settling import BALLOT_LEASE
 from shortlist.study.storage import Spent
 from shortlist.study.study import Study
 from shortlist.verify import sentences
 from shortlist.votes.items import read_items
-from shortlist.votes.write import write_votes
+from shortlist.votes.table import write_votes
 
 NAME = typer.Argument(..., metavar="NAME", help="Name of the study.")
 FIXED_SETTING = typer.Option(None, hidden=True, help="Cannot be changed: `set` says why.")
@@ -115,6 +114,9 @@ def set_limits(
     ),
     delta: float | None = typer.Option(None, help="The new allowed probability that the answer is wrong: smaller."),
     min_judges: int | None = typer.Option(None, min=1, help="The new number of judges that a proof rests on at least."),
+    withdraw: str | None = typer.Option(
+        None, metavar="ITEM", help="Withdraw this item. The answer is among the others."
+    ),
     items: str | None = FIXED_SETTING,
     k: str | None = FIXED_SETTING,
     tolerance: str | None = FIXED_SETTING,
@@ -124,12 +126,13 @@ def set_limits(
     storage: str = STORAGE,
     as_json: bool = JSON,
 ) -> None:
-    """Change the vote budget, delta or the number of judges of a study.
+    """Change the vote budget, delta or the number of judges of a study, or withdraw an item.
 
     A higher budget continues a study that has used up its budget, with the same proof: all answers count. A budget of
     no more than the votes so far ends the study. Delta can only be made smaller; after the first question a proof still
     states the largest delta that was in force. With fewer judges, what is proved stays; with more, it is worked out
-    again. Other settings cannot be changed.
+    again. Nothing more is asked about a withdrawn item, its votes stay in the record, and a proof states a larger
+    error. Other settings cannot be changed.
     """
     fixed = {"items": items, "k": k, "tolerance": tolerance, "stopping": stopping, "cases_claim": cases_claim,
              "judges_claim": judges_claim}  # fmt: skip
@@ -140,10 +143,13 @@ def set_limits(
         changes["delta"] = delta
     if min_judges is not None:
         changes["min_judges"] = min_judges
-    if not changes:
-        raise BadProblem("nothing to change; give --max-votes, --delta or --min-judges")
+    if not changes and withdraw is None:
+        raise BadProblem("nothing to change; give --max-votes, --delta, --min-judges or --withdraw")
     study = load_study(name, storage)
-    study.change(**changes)
+    if withdraw is not None:
+        study.withdraw_item(withdraw)
+    if changes:
+        study.change(**changes)
     show_study(study, as_json)
 
 
@@ -172,12 +178,14 @@ def show_study(study: Study, as_json: bool) -> None:
     if as_json:
         state = {"name": study.name, "paused": study.paused, "archived": study.archived, "delta": study.problem.delta,
                  "max_votes": study.problem.max_votes, "counts": study.counts, "advice": study.advice,
-                 "head": study.head._asdict(), "claims": study.claims, "spent": study.spent._asdict()}  # fmt: skip
+                 "head": study.head._asdict(), "claims": study.claims, "spent": study.spent._asdict(),
+                 "sampling": study.sampling.name, "stopping": study.stopping.name}  # fmt: skip
         return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
     print_verdict(verdict)
     for claim in study.claims:
         say(claim)
     say(f"Votes and questions: {_counted(study)}.")
+    say(f"Questions are chosen by {study.sampling.name}, and the answer is proved by {study.stopping.name}.")
     spent = study.spent
     if spent.calls:
         say(f"Answers kept: {spent_in_words(spent)}. To read them: shortlist read {shlex.quote(study.name)}")
@@ -367,16 +375,12 @@ def verify(
 ) -> None:
     """Check a proof.
 
-    Works the verdict out again from the records and the theorem, and prints what is proved. The exit code is 1 if
+    Works the verdict out again from the records and the theorem, and prints what is proved. The exit code is 2 if
     anything is wrong. Compare the head that it prints with one that was published earlier.
     """
-    try:
-        with working("Checking the proof"):
-            found = check_proof(proof)
-            replayed = replay_proof(proof) if replay else None
-    except BadProof as reason:
-        print(f"shortlist: {reason}", file=sys.stderr)
-        raise typer.Exit(1) from None
+    with working("Checking the proof"):
+        found = check_proof(proof)
+        replayed = replay_proof(proof) if replay else None
     if as_json:
         parts = {part: found["verdict"][part] for part in ("top", "certainly_in", "certainly_out", "error")}
         head = {"events": found["records"], "hash": found["hash"]}

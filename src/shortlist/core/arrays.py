@@ -15,10 +15,9 @@ from shortlist.core.pairs import Floats, pair_ends
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.plan import make_plan
 from shortlist.core.stopping import STOPPING_RULES, cuts, posterior
-from shortlist.core.stopping.base import StoppingRule
+from shortlist.core.stopping.base import StoppingRule, Verdict
 from shortlist.core.stopping.edges import certify_votes
 from shortlist.core.stopping.glr import Glr
-from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, tally_votes
 from shortlist.core.units import Units, find_units, is_shared, looks_sorted
 from shortlist.errors import BadProblem, BadVotes
@@ -146,7 +145,7 @@ def certify_bets(
     if counted:
         block = block.divided(*problem.family.split(w, w * y))
     if stopping == "cuts":
-        verdict, ledger = cuts.certify_votes(problem, block, counted, is_sorted)
+        verdict, ledger = cuts.certify_votes(problem, block, counted, units, is_sorted)
     else:
         verdict, ledger = certify_votes(problem, block, counted, units, is_sorted)
     if not verdict.done:
@@ -164,7 +163,7 @@ def _unit_by_unit(n: int, block: Block, counted: bool, unit: Sequence[Hashable])
 
 
 def _refuse_units(stopping: str) -> None:
-    if stopping not in ("edges", "glr"):
+    if stopping == "posterior":
         raise BadProblem(
             f"stopping rule {stopping} takes every vote as independent; use edges or glr for votes that share a unit, "
             "or say that every row is a unit of its own (--unit row)"

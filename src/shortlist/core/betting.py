@@ -14,19 +14,36 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import erfcx, expit, ndtr
 
-from shortlist.core.facts import cycle_across, order_by_facts
-from shortlist.core.pairs import Flags, Floats, Ints, n_pairs, node_sums, pair_ends, pair_numbers
+from shortlist.core.pairs import (
+    Flags,
+    Floats,
+    Ints,
+    cycle_across,
+    n_pairs,
+    node_sums,
+    order_by_facts,
+    pair_ends,
+    pair_numbers,
+)
 from shortlist.core.problem import Problem
 from shortlist.core.ridge import Belief, nothing_known, refine
 from shortlist.core.tally import Block, evolve
 
 REFRESH = 0.01  # form a new belief when the votes grew by this share
+LEAST_SPREAD = 1e-12  # of a difference, in units of the prior's variance; keeps z finite
 PRIOR_VOTES = 150.0  # what other pairs say about a pair counts as so many votes of its own
 CASH = 0.1  # the share of an account that is never bet and cannot be lost
 BETS_SHARE, OWN_SHARE, GRID_SHARE = 0.5, 0.25, 0.25  # of the stake, once votes are imported; see `Ledger.share`
 LOG_CASH, LOG_STAKE = math.log(CASH), math.log1p(-CASH)
 WEIGHT, SUM, AHEAD, BEHIND, PROVED_AHEAD, PROVED_BEHIND, AHEAD_EPS, BEHIND_EPS = range(8)  # columns of the table
+LEAN_AHEAD, LEAN_BEHIND = AHEAD_EPS, BEHIND_EPS  # with a marker, which allows no tolerance; see `_mixed`
+SETTLED = 1.0  # the order is settled once at most so many pairs across the cutoff are expected to be misordered
+CLEAR, CLEAR_EARLY = 0.7, 2.5  # standard errors from which a pair is bet on, when the order is settled and before
+KELLY = 0.8  # the share that is bet of what would be best if the belief were true
+OWN_PRECISION = 4.0  # of the prior on a pair's log-odds, for the bets from its own votes alone
+OWN_ODDS = math.log(0.35 / 0.55)  # how the stake is divided at first: bets from own votes, and from the belief
 MARK, FACT = 1.0, 2.0  # in a proved column: by bets at the problem's delta; by known answers alone, at any delta
 
 
@@ -115,7 +132,8 @@ class Ledger:
     accounts with the bets on imported votes, a quarter on accounts without them, which take over if imported votes look
     sorted, and a quarter on the grid.
 
-    With a `marker` the level is log(1/delta), and the marker marks accounts as proved at each new belief.
+    With a `marker` the level is log(1/delta), the marker marks accounts as proved at each new belief, and the bets are
+    those of `_mixed`, most of which begin when the order is `settled`.
 
     `by_judge` divides the accounts of the table by judge. It is kept if proofs need at least m judges: in a step from a
     set R of items to v, each judge's gains in accounts of R against v then count up to a cap (docs/guarantee.md).
@@ -132,10 +150,11 @@ class Ledger:
     imports: Imports | None = None
     by_judge: JudgeGains | None = None
     marker: Marker | None = None
+    settled: bool = False
 
     @cached_property
     def flipped(self) -> bool:
-        return 2 * self.problem.k > self.problem.n
+        return self.problem.flipped
 
     @cached_property
     def k(self) -> int:
@@ -241,7 +260,20 @@ class Ledger:
         ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
         first, second = self.ends
         wealth = with_cash(np.concatenate([self.table[:, ahead], self.table[:, behind]]))
-        return Accounts(np.concatenate([first, second]), np.concatenate([second, first]), wealth)
+        source, target = np.concatenate([first, second]), np.concatenate([second, first])
+        return Accounts(source, target, self._standing(source, target, wealth))
+
+    def _standing(self, source: Ints, target: Ints, wealth: Floats) -> Floats:
+        """The wealth that counts: what a withdrawn item has won over others does not, what it has lost does."""
+        if not self.problem.withdrawn:
+            return wealth
+        return np.where(self._is_void(source, target), np.minimum(wealth, 0.0), wealth)
+
+    def _is_void(self, source: Ints, target: Ints) -> Flags:
+        """Whether an account says that a withdrawn item is better than another."""
+        better = target if self.flipped else source
+        void: Flags = np.isin(better, self.problem.withdrawn)
+        return void
 
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """Table rows of pairs, seen from the pair's lower item; zeros where nothing was asked."""
@@ -254,7 +286,7 @@ class Ledger:
         """Log wealth of accounts, 0 where nothing was bet."""
         rows = self.look_up(source, target)
         ahead, behind = (AHEAD_EPS, BEHIND_EPS) if tolerant else (AHEAD, BEHIND)
-        return with_cash(np.where(source < target, rows[..., ahead], rows[..., behind]))
+        return self._standing(source, target, with_cash(np.where(source < target, rows[..., ahead], rows[..., behind])))
 
     def is_proved(self, source: Ints, target: Ints, least: float = MARK) -> Flags:
         """Does the account of source against target have a mark, or a FACT?"""
@@ -263,13 +295,35 @@ class Ledger:
 
     def is_decided(self, first: int, second: int) -> bool:
         """Do known answers alone say which of the two is ahead?"""
-        ends = np.array([first, second])
-        return bool(self.is_proved(ends, ends[::-1], FACT).any())
+        return bool(self.are_decided(np.array([first]), np.array([second]))[0])
+
+    def are_decided(self, first: Ints, second: Ints) -> Flags:
+        """The same for many pairs."""
+        if not len(self.facts.source):
+            return np.zeros(np.broadcast_shapes(first.shape, second.shape), dtype=np.bool_)
+        return self.is_proved(first, second, FACT) | self.is_proved(second, first, FACT)
+
+    def misordered(self) -> float:
+        """The expected number of pairs across the believed cutoff that are in the wrong order: sum of Phi(-z). Those
+        that known answers decide are in the right one."""
+        top = self.top
+        rest = np.delete(np.arange(self.problem.n), top)
+        doubts = np.where(self.are_decided(top[:, None], rest), 0.0, ndtr(-self._z(top[:, None], rest)))
+        return float(doubts.sum())
+
+    def _z(self, first: Ints, second: Ints) -> Floats:
+        """By how many standard errors the first items are believed ahead."""
+        belief, least = self.belief, LEAST_SPREAD / self.problem.family.variance_bound
+        gap = belief.theta[first] - belief.theta[second] + self.problem.margin
+        return gap / np.sqrt(np.maximum(belief.spread(first, second), least))
 
     def expected(self, first: Ints, second: Ints, damped: bool) -> Floats:
         """eta of pairs as the ledger sees them: the belief, corrected by the pair's own votes."""
+        return self._expected(first, second, damped, self.look_up(first, second))
+
+    def _expected(self, first: Ints, second: Ints, damped: bool, rows: Floats) -> Floats:
         family, belief = self.problem.family, self.belief
-        side, rows = 1.0 - 2.0 * (first > second), self.look_up(first, second)
+        side = 1.0 - 2.0 * (first > second)
         eta = belief.theta[first] - belief.theta[second]
         if damped:
             eta = family.damp(eta, belief.spread(first, second))
@@ -278,8 +332,39 @@ class Ledger:
 
     def bets(self, first: Ints, second: Ints) -> Floats:
         """What to expect of the next votes, seen from their first items: to be fixed before the outcome is known."""
-        expected = self.expected(first, second, damped=True)
+        expected = self.expected(first, second, damped=True) if self.marker is None else self._mixed(first, second)
         return -expected if self.flipped else expected
+
+    def _mixed(self, first: Ints, second: Ints) -> Floats:
+        """The bets where whole sets are rejected, and every loss on any pair across a set counts. So hardly anything is
+        bet until the order is settled, and nothing on pairs that are hardly apart. An account is divided between two
+        bettors, one with the belief and one with the pair's own votes; what they bet together is the average of their
+        bets by their wealth."""
+        rows, z = self.look_up(first, second), self._z(first, second)
+        expected = self._expected(first, second, True, rows)
+        is_open = (np.abs(z) >= (CLEAR if self.settled else CLEAR_EARLY)) & (z * expected > 0)
+        if self.problem.family.is_measured:
+            return KELLY * expected * is_open
+        believed, own = self._bettors(np.abs(expected), (expected > 0) == (first < second), rows)
+        lean = _pick((expected > 0) == (first < second), rows[..., LEAN_AHEAD], rows[..., LEAN_BEHIND])
+        together = believed + expit(OWN_ODDS + lean) * (own - believed)
+        return np.sign(expected) * is_open * 2.0 * np.arctanh(together)
+
+    def _bettors(self, expected: Floats, is_ahead: Flags, rows: Floats) -> tuple[Floats, Floats]:
+        """What the two bettors bet on the side that is believed better, as 2p - 1; `is_ahead` if it is the lower item.
+        `expected` is seen from that side."""
+        weight, total = rows[..., WEIGHT], rows[..., SUM]
+        return KELLY * np.tanh(0.5 * expected), own_bet(weight, _pick(is_ahead, total, weight - total))
+
+    def _lean(self, block: Block, bet: Floats, seen: Floats) -> Floats:
+        """What votes add to the log wealth of the bettor with own votes, less that of the bettor with the belief. They
+        are worked out anew, as of now; only later bets depend on them."""
+        low, high = np.minimum(block.first, block.second), np.maximum(block.first, block.second)
+        rows = self.look_up(low, high)
+        expected = self._expected(low, high, True, rows)
+        believed, own = self._bettors(np.abs(expected), expected > 0, rows)
+        won = (2.0 * seen - 1.0) * (bet * expected > 0)
+        return np.log1p(own * won) - np.log1p(believed * won)
 
     def place_bets(self, block: Block) -> Block:
         """The block with the bets on it as of now."""
@@ -298,10 +383,17 @@ class Ledger:
         """With a mark on the accounts of these sources against these targets, which were asked."""
         return self._marked(source, target, MARK)
 
+    def with_only_marks(self, source: Ints, target: Ints) -> "Ledger":
+        """With these marks and no others, and with all facts."""
+        ledger = self._with_pairs(source, target)
+        return replace(ledger, table=_unmarked(ledger.table)).with_marks(source, target)
+
     def with_facts(self, source: Ints, target: Ints) -> "Ledger":
         """With these facts and no others: each source is ahead of its target by known answers. A new
-        belief is formed, so that plans follow."""
-        ledger = self._with_pairs(source, target)
+        belief is formed, so that plans follow. With a marker a mark may rest on a fact that is gone."""
+        ledger, n, before = self._with_pairs(source, target), self.problem.n, self.facts
+        if self.marker is not None and len(np.setdiff1d(before.source * n + before.target, source * n + target)):
+            ledger = replace(ledger, table=_unmarked(ledger.table))
         marks = ledger.table[:, PROVED_AHEAD : PROVED_BEHIND + 1]
         marks[marks == FACT] = 0.0
         return ledger._marked(source, target, FACT).refresh()
@@ -321,10 +413,16 @@ class Ledger:
     def lacks_top(self) -> bool:
         """Whether the facts speak against every set of k items."""
         source, target, _ = self.facts
+        if self.problem.withdrawn:  # then these are the only facts
+            return False
         return len(source) > 0 and bool(cycle_across(self.problem.n, self.k, source, target))
 
     def order(self, theta: Floats) -> Ints:
-        """The items, best first by theta, but never against a fact where that is possible."""
+        """The items, best first by theta, but never against a fact where that is possible. Withdrawn items are last; on
+        the ledger's other side, first."""
+        if self.problem.withdrawn:
+            out = np.isin(np.arange(self.problem.n), self.problem.withdrawn)
+            return np.lexsort((-theta, ~out if self.flipped else out))
         source, target, _ = self.facts
         if not len(source):
             return np.argsort(-theta, kind="stable")
@@ -371,10 +469,12 @@ class Ledger:
         return ledger._mark(places, votes, pending)._mark_grid(grid_level).refresh()
 
     def _lost(self, pending: Block | None) -> Floats:
-        """What a product of accounts against each item has lost at most. With a tolerance, whose grid has a part of the
-        average of all products: what that has lost, for every item."""
+        """What a product of accounts against each item has lost at most; with a marker, one against a set. With a
+        tolerance, whose grid has a part of the average of all products: what that has lost, for every item."""
         n, sure = self.problem.n, self if pending is None else self.doubting(pending)
         plain = sure.accounts().losses(n)
+        if self.marker is not None:
+            return np.full(n, plain.sum())
         if not self.problem.tolerance:
             return plain
         losses = np.concatenate([plain, sure.accounts(tolerant=True).losses(n)])
@@ -395,14 +495,18 @@ class Ledger:
         return replace(ledger, table=table, share=OWN_SHARE, imports=imports, by_judge=by_judge)
 
     def under(self, problem: Problem) -> "Ledger":
-        """With another vote budget, delta or number of judges. No mark is left that was made at another delta or rests
-        on fewer judges."""
+        """With another vote budget, delta, number of judges, or items withdrawn. No mark is left that was made at
+        another delta, rests on fewer judges, or is for a withdrawn item."""
         if self.by_judge is None and problem.min_judges > 1:
             assert not len(self.pairs), "gains of judges are kept from the first vote, or not at all"
             return replace(self, problem=problem, by_judge=NO_GAINS)
-        if problem.delta == self.problem.delta and problem.min_judges <= self.problem.min_judges:
-            return replace(self, problem=problem)
-        return replace(self, problem=problem, table=_unmarked(self.table))
+        ledger = replace(self, problem=problem)
+        if problem.delta != self.problem.delta or problem.min_judges > self.problem.min_judges:
+            return replace(ledger, table=_unmarked(self.table))
+        if problem.withdrawn == self.problem.withdrawn:
+            return ledger
+        low, high = ledger.ends
+        return replace(ledger, table=_unmarked(self.table, ledger._is_void(low, high), ledger._is_void(high, low)))
 
     def mark_all(self, grid_level: float, pending: Block | None) -> "Ledger":
         """With a mark on all accounts that are enough by themselves now, whatever is pending."""
@@ -458,7 +562,10 @@ class Ledger:
         """With a belief from all votes so far."""
         first, second = self.ends
         belief = refine(self.problem.family, self.belief, first, second, self.table[:, WEIGHT], self.table[:, SUM])
-        return replace(self, belief=belief, believed=self.votes)
+        new = replace(self, belief=belief, believed=self.votes)
+        if self.marker is None or self.settled or new.misordered() > SETTLED:
+            return new
+        return replace(new, settled=True)
 
     def _rows(self, block: Block) -> Floats:
         """What each row of the block adds to its pair's row of the table."""
@@ -476,6 +583,10 @@ class Ledger:
             null = -self.problem.margin
             rows[..., AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
             rows[..., BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
+        if self.marker is not None and not family.is_measured and np.any(bets):
+            lean = self._lean(block, bet, seen_by_bettor)
+            rows[..., LEAN_AHEAD] = lean * (bet > 0)
+            rows[..., LEAN_BEHIND] = lean - rows[..., LEAN_AHEAD]
         if block.weights is not None:
             rows[..., AHEAD:] = (rows[..., AHEAD:].T * block.weights).T
         return (rows.T * block.counts).T
@@ -535,8 +646,8 @@ class Ledger:
         losses = sure.accounts().losses(self.problem.n)
         low, high = (ends[slots] for ends in self.ends)
         table = self.table.copy()
-        for column, mark, target in ((AHEAD, PROVED_AHEAD, high), (BEHIND, PROVED_BEHIND, low)):
-            proved = wealth[..., column] - losses[target] >= enough
+        for column, mark, source, target in ((AHEAD, PROVED_AHEAD, low, high), (BEHIND, PROVED_BEHIND, high, low)):
+            proved = sure._standing(source, target, wealth[..., column]) - losses[target] >= enough
             table[slots, mark] = np.maximum(table[slots, mark], proved)
         return replace(self, table=table)
 
@@ -570,6 +681,18 @@ def grid_average(sums: Floats) -> Floats:
     return average
 
 
+def own_bet(votes: Floats, won: Floats) -> Floats:
+    """What to bet on an item of a pair, as 2p - 1, after so many votes: log-odds with a normal prior, cut off at 0, and
+    a normal approximation of the likelihood at even odds."""
+    precision = OWN_PRECISION + 0.25 * votes
+    mean, spread = (won - 0.5 * votes) / precision, 1.0 / np.sqrt(precision)
+    z = mean / spread
+    hazard = math.sqrt(2.0 / math.pi) / erfcx(-z / math.sqrt(2.0))  # phi(z) / Phi(z)
+    mean = np.maximum(mean + spread * hazard, 0.0)
+    variance = spread**2 * np.maximum(1.0 - z * hazard - hazard**2, 0.0)
+    return np.tanh(0.5 * mean / np.sqrt(1.0 + (math.pi / 8) * variance))
+
+
 def _pick(which: Flags, yes: Floats, no: Floats) -> Floats:
     """np.where, and quick for a single choice."""
     return np.where(which, yes, no) if isinstance(which, np.ndarray) else yes if which else no
@@ -581,7 +704,7 @@ def with_cash(bet: Floats) -> Floats:
 
 
 def empty_ledger(problem: Problem, marker: Marker | None = None) -> Ledger:
-    columns = 1 + (BEHIND_EPS if problem.tolerance else PROVED_BEHIND)
+    columns = 1 + (BEHIND_EPS if problem.tolerance or marker is not None else PROVED_BEHIND)
     belief = nothing_known(problem.family, problem.n)
     by_judge = NO_GAINS if problem.min_judges > 1 else None
     none, table, inflow = np.empty(0, np.int64), np.zeros((0, columns)), np.zeros(problem.n)
@@ -605,7 +728,7 @@ def add_each(ledger: Ledger, votes: Block) -> Additions | None:
     slots, known = ledger._find(votes.first, votes.second)
     if not known.all():
         return None
-    added = ledger._rows(votes)
+    added = ledger._rows(votes) if ledger.marker is None else _rows_in_turn(ledger, votes, slots)
     table, rows, change = ledger.table.copy(), np.empty_like(added), np.empty((len(slots), 2))
     for slot, here in _groups(slots):
         sums = np.add.accumulate(np.concatenate([table[slot : slot + 1], added[here]]))
@@ -620,6 +743,18 @@ def add_each(ledger: Ledger, votes: Block) -> Additions | None:
         ledger = replace(ledger, by_judge=ledger.by_judge.add(*ledger._divided(votes, added)))
     together = evolve(ledger, table=table, inflow=last, votes=ledger.votes + votes.votes)
     return Additions(together, slots, rows, items, inflow)
+
+
+def _rows_in_turn(ledger: Ledger, votes: Block, slots: Ints) -> Floats:
+    """What votes add to the rows of their pairs, where that depends on the votes before them on the same pair."""
+    turn, table = np.empty(len(slots), np.int64), ledger.table.copy()
+    for _, here in _groups(slots):
+        turn[here] = np.arange(len(here))
+    rows = np.empty((len(slots), table.shape[1]))
+    for _, here in _groups(turn):
+        rows[here] = evolve(ledger, table=table)._rows(votes.select(here))
+        table[slots[here]] += rows[here]
+    return rows
 
 
 def _groups(keys: Ints) -> Iterator[tuple[int, Ints]]:

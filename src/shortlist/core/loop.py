@@ -22,10 +22,9 @@ from shortlist.core.sampling.base import SamplingMemory, SamplingRule
 from shortlist.core.sampling.learn_then_prove import TwoPhases
 from shortlist.core.sampling.plan import Plan, make_plan
 from shortlist.core.sampling.sharpen import Sharpen
-from shortlist.core.stopping.base import StoppingMemory, StoppingRule
+from shortlist.core.stopping.base import StoppingMemory, StoppingRule, Verdict
 from shortlist.core.stopping.cuts import Cuts
 from shortlist.core.stopping.edges import Edges
-from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, Tally, Vote, evolve
 from shortlist.errors import NeedsJudges, NothingToAsk
 
@@ -67,6 +66,7 @@ def ask(
 ) -> int:
     """The pair to show next. `pending` are the pairs shown and not answered yet, `avoid` those not to show. If a proof
     needs several judges, this one is asked nothing where more of their votes prove nothing."""
+    avoid |= state.problem.withdrawn_pairs
     if judge is not None and state.problem.min_judges > 1 and (full := full_pairs(state, judge, avoid)):
         avoid |= full
     waiting = np.asarray(pending, dtype=np.int64)
@@ -181,7 +181,7 @@ def filled(state: State, pending: Block | None = None) -> Floats:
     problem = state.problem
     if state.verdict.reason == "certified":
         return np.ones(problem.n)
-    if isinstance(state.stopping, Edges):
+    if isinstance(state.stopping, Edges | Cuts):
         return state.stopping.filled(problem, state.evidence, pending)
     share = math.log(max(state.verdict.error_bound, problem.delta)) / math.log(problem.delta)
     return np.full(problem.n, share)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.core.families import BradleyTerry, Family
-from shortlist.core.pairs import components, pair_ends
+from shortlist.core.pairs import components, pair_ends, pair_number
 from shortlist.errors import BadProblem
 
 LEAST_DELTA = 1e-200  # so that shares of it are numbers greater than 0
@@ -33,6 +33,7 @@ class Problem:
     allowed: tuple[int, ...] | None = None  # numbers of the pairs that may be asked; None is all
     min_judges: int = 1
     largest_delta: float | None = None  # that was in force, if delta was lowered after the first question
+    withdrawn: tuple[int, ...] = ()  # items that were withdrawn after the first question: the answer is among the rest
 
     def __post_init__(self) -> None:
         if whole("the number of items", self.n, 0) < 2:
@@ -60,10 +61,49 @@ class Problem:
                 f"min_judges is {self.min_judges}; more than 1 needs wins, ties or grades as votes, and no tolerance"
             )
 
+        self._check_withdrawn()
+
+    def _check_withdrawn(self) -> None:
+        if not self.withdrawn:
+            return
+        left = self.n - len(set(self.withdrawn))
+        if len(set(self.withdrawn)) < len(self.withdrawn) or not set(self.withdrawn) <= set(range(self.n)):
+            raise BadProblem("an item that is withdrawn must be an item of the study, and can be withdrawn once")
+        if left <= self.k:
+            raise BadProblem(
+                f"{left} items would be left, and the best {self.k} are wanted; more than {self.k} must be left"
+            )
+        if self.tolerance or self.family.is_measured:
+            raise BadProblem("an item can be withdrawn only from a study of wins, ties or grades without a tolerance")
+
+    @property
+    def flipped(self) -> bool:
+        """Whether the worst items are the smaller set, so that the proof is about them."""
+        return 2 * self.k > self.n
+
+    @property
+    def left(self) -> int:
+        """The number of items that were not withdrawn."""
+        return self.n - len(self.withdrawn)
+
+    @property
+    def withdrawn_pairs(self) -> frozenset[int]:
+        """The pairs with an item that was withdrawn: they are asked no more."""
+        everyone = range(self.n)
+        return frozenset(
+            pair_number(self.n, gone, other) for gone in self.withdrawn for other in everyone if other != gone
+        )
+
+    @property
+    def accepted_delta(self) -> float:
+        """The largest delta that was in force."""
+        return max(self.delta, self.largest_delta or 0.0)
+
     @property
     def stated_delta(self) -> float:
-        """The error that a guarantee may state: the largest delta that was in force."""
-        return max(self.delta, self.largest_delta or 0.0)
+        """The error that a guarantee may state: the largest delta that was in force, and for each withdrawn item what
+        its successor in the answer adds (docs/guarantee.md)."""
+        return min(1.0, self.accepted_delta * (1 + len(self.withdrawn) / (1 if self.flipped else self.k)))
 
     @property
     def margin(self) -> float:

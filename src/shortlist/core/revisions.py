@@ -78,16 +78,16 @@ def look_ahead(state: State, votes: Sequence[Vote]) -> State:
 
 
 def change(state: State, problem: Problem, pending: Block | None = None) -> State:
-    """The state with another vote budget, delta or number of judges. Another delta and a larger number of judges remove
-    the marks, the bound and the proved items that were found before, and the verdict is worked out again. A verdict
-    that is reached stays."""
+    """The state with another vote budget, delta or number of judges, or items withdrawn. Another delta and a larger
+    number of judges remove the marks, the bound and the proved items that were found before, and the verdict is worked
+    out again; so does a withdrawn item, but the marks of others stay. A verdict that is reached stays."""
     evidence, ledger = state.evidence, state.evidence.ledger
     if ledger is not None:
         evidence = evidence._replace(ledger=ledger.under(problem))
     old, state = state.problem, state._replace(problem=problem, evidence=evidence)
     if state.verdict.done:
         return state
-    is_new = (problem.delta, problem.min_judges) != (old.delta, old.min_judges)
+    is_new = is_harder(problem, old) or problem.min_judges != old.min_judges
     if is_harder(problem, old):
         state = state._replace(stopping_memory=state.stopping.start(problem))
     if is_new:
@@ -98,7 +98,8 @@ def change(state: State, problem: Problem, pending: Block | None = None) -> Stat
 
 def is_harder(problem: Problem, old: Problem) -> bool:
     """Whether what was proved under the old settings has to be proved again."""
-    return problem.delta != old.delta or problem.min_judges > old.min_judges
+    is_other_answer = problem.withdrawn != old.withdrawn
+    return is_other_answer or problem.delta != old.delta or problem.min_judges > old.min_judges
 
 
 def _replan(state: State, pending: Block | None) -> State:

@@ -73,7 +73,10 @@ class Block(NamedTuple):
 
     def part(self, begin: int, end: int) -> "Block":
         """Rows begin to end."""
-        here = slice(begin, end)
+        return self.select(slice(begin, end))
+
+    def select(self, here: slice | Ints) -> "Block":
+        """Some of the rows, with their bets."""
         columns: Any = (None if values is None else values[here] for values in self)
         return Block(*columns)
 

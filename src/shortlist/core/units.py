@@ -27,6 +27,7 @@ class Units(NamedTuple):
     number: Ints  # of each row's unit, counted from 0
     pair: Ints
     share: Floats  # of a row among its unit's rows on its pair: 1/m, or 1 for the first of them and 0 for the others
+    whole: Floats  # of a row among all rows of its unit, for products of all of them: 1/m, or 1 for the first row
     is_fixed: Flags  # does every unit that has the row's pair have it equally often?
     regular: bool  # does every unit have the same pairs, each equally often?
 
@@ -40,24 +41,14 @@ class Units(NamedTuple):
         """Where each unit begins, and where the last one ends."""
         return np.flatnonzero(np.diff(self.number, prepend=-1, append=self.size))
 
-    @property
-    def whole(self) -> Floats:
-        """Weights that sum to at most 1 over all rows of a unit, for rules that multiply all of them."""
-        starts = self.starts
-        sizes = np.diff(starts)
-        if len(sizes) and (sizes == sizes[0]).all():
-            return np.full(len(self.number), 1 / sizes[0])
-        weights = np.zeros(len(self.number))
-        weights[starts[:-1]] = 1.0
-        return weights
-
     def part(self, begin: int, end: int) -> "Units":
         """Rows begin to end, which must not cut a unit."""
         return self.select(slice(begin, end))
 
     def select(self, here: slice | Flags) -> "Units":
         """Some of the rows."""
-        return Units(self.number[here], self.pair[here], self.share[here], self.is_fixed[here], self.regular)
+        number, pair, share, whole, is_fixed, regular = self
+        return Units(number[here], pair[here], share[here], whole[here], is_fixed[here], regular)
 
     def trusting_no_order(self) -> "Units":
         """With share 0 where a unit's first row counts: if rows are sorted by outcome, the first one is no fair one."""
@@ -137,7 +128,11 @@ def find_units(n: int, first: Ints, second: Ints, labels: Sequence[Hashable]) ->
     leads[begins] = 1.0
     share = np.where(fixed[slots], 1.0 / often[group], leads)
     regular = bool(fixed.all() and (units_with == size).all())
-    return order, Units(number, pair, share, fixed[slots], regular)
+    sizes, is_first = np.bincount(number), np.diff(number, prepend=-1) > 0
+    whole = (
+        np.full(len(number), 1 / sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else is_first.astype(np.float64)
+    )
+    return order, Units(number, pair, share, whole, fixed[slots], regular)
 
 
 def looks_sorted(family: Family, first: Ints, second: Ints, outcome: Floats) -> bool:

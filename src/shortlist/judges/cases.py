@@ -18,6 +18,7 @@ from shortlist.core.draws import digest, draw_case
 from shortlist.errors import BadCases, BadJudge
 from shortlist.judges.base import Call, Case, Ended, start_thread
 from shortlist.study.questions import Question
+from shortlist.votes.items import TOO_LONG
 
 Contents = Mapping[str, str] | Mapping[str, Mapping[str, str]] | Callable[[str, Case | None], str]
 
@@ -55,6 +56,19 @@ def check_cases(cases: Iterable[Case | str]) -> tuple[Case, ...]:
     if doubled:
         raise BadCases(f"cases must differ; given more than once: {', '.join(map(str, doubled[:5]))}")
     return made
+
+
+def check_texts(cases: Iterable[Case]) -> None:
+    """Raise BadCases if two cases have the same text. They are one case, so for a claim about cases like these they
+    must not serve two questions."""
+    seen: dict[str, str] = {}
+    for case in cases:
+        if case.text and seen.setdefault(case.text, case.id) != case.id:
+            raise BadCases(
+                f"cases {seen[case.text]!r} and {case.id!r} have the same text, so they are one case, and for a claim "
+                "about cases like these each case serves one question; remove one of them, or make the claim about "
+                "these cases"
+            )
 
 
 def case_of(question: Question, seed: int, cases: Mapping[str, Case] | None) -> Case | None:
@@ -133,6 +147,8 @@ def _csv_rows(file: Iterable[str]) -> Iterator[tuple[int, Case]]:
     if "text" not in (reader.fieldnames or ()):
         raise BadCases("the first line has no column `text`")
     for row in reader:
+        if any(row.get(None) or ()):
+            raise BadCases(f"line {reader.line_num} {TOO_LONG}")
         yield reader.line_num, _case(row, f"line {reader.line_num}: ")
 
 

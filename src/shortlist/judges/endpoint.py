@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from shortlist.core.draws import digest
@@ -21,29 +21,33 @@ from shortlist.core.outcomes import SHARES, winner_of
 from shortlist.core.problem import real, whole
 from shortlist.errors import BadJudge, JudgeFailed, JudgeUnavailable, JudgeUnclear, NotInstalled
 from shortlist.judges.base import Ask, Call, Case, Reply, Said
-from shortlist.judges.money import Pricing
+from shortlist.judges.meter import Pricing
 from shortlist.judges.prompts import (
     CASE_PROMPT,
     KINDS,
     PLAIN_PROMPT,
     SCHEMA,
+    Completion,
     PromptStyle,
+    Response,
     VerdictKind,
     check_fit,
     check_pattern,
     check_style,
     check_template,
+    complaint,
     default_prompt,
+    read_completion,
     read_grades,
     read_json,
     read_letters,
     read_logprob,
     read_pattern,
+    read_retry_after,
     shown_fields,
     without_reasoning,
     write_prompt,
 )
-from shortlist.judges.responses import Completion, Response, complaint, read_completion, read_retry_after
 
 if TYPE_CHECKING:
     import httpx
@@ -57,6 +61,7 @@ OURS = ("messages", "model", "stream", "n")  # what a request is made of, so opt
 SECRET = ("authorization", "api-key", "x-api-key", "cookie", "proxy-authorization")  # headers that hold a key
 TOP_TOKENS = 5
 LIMITS = ("max_tokens", "max_completion_tokens")  # the older spelling, which most servers know, and the newer one
+FORMS: tuple[dict[str, Any] | None, ...] = (SCHEMA, {"type": "json_object"}, None)  # not every server knows the first
 ABOUT_REQUEST = (400, 413, 422)
 REMEDIES = {
     401: "check the key",
@@ -220,6 +225,13 @@ class EndpointJudge:
             yield _Session(httpx, client, self).ask
 
 
+class Shape(NamedTuple):
+    """How a request asks for two things that servers spell differently: places in LIMITS and FORMS."""
+
+    limit: int
+    form: int
+
+
 def _check_verdict(judge: EndpointJudge) -> None:
     style, kind = judge.style, judge.kind
     if isinstance(kind, str) and kind not in KINDS:
@@ -267,31 +279,39 @@ def _checked_url(url: str) -> str:
 
 
 class _Session:
-    """The calls of one run: its connections, and which spelling of the limit of tokens the server wants."""
+    """The calls of one run: its connections, and how the server wants requests to be spelled."""
 
     def __init__(self, httpx: Any, client: "httpx.AsyncClient", judge: EndpointJudge) -> None:
         self._httpx, self._client, self._judge = httpx, client, judge
-        self._limit, self._has_worked = LIMITS[0], False
+        self._shape, self._has_worked = Shape(0, 0), False
 
     async def ask(self, call: Call) -> Reply:
-        body, spelling = self._judge.request(call), self._limit
-        sent = self._limited(body, spelling)
-        response = await self._post(sent)
-        if response.status == 400 and spelling == LIMITS[0] and self._wants_other(response):
-            self._limit = LIMITS[1]
-            sent = self._limited(body, self._limit)
-            response = await self._post(sent)
+        body, shape = self._judge.request(call), self._shape
+        response = await self._post(sent := self._shaped(body, shape))
+        while (other := self._other(response, shape)) is not None:
+            shape = self._shape = max(self._shape, other)
+            response = await self._post(sent := self._shaped(body, shape))
         if not 200 <= response.status < 300:
             raise _refused(self._judge, response, self._has_worked)
         self._has_worked = True
         return _read(self._judge, response.body, call, request_digest(sent))
 
-    def _limited(self, body: dict[str, Any], spelling: str) -> bytes:
-        limit = self._judge.limit
-        return json.dumps(body if limit is None else {**body, spelling: limit}).encode()
+    def _shaped(self, body: dict[str, Any], shape: "Shape") -> bytes:
+        limit, form = self._judge.limit, FORMS[shape.form]
+        body = body if limit is None else {**body, LIMITS[shape.limit]: limit}
+        if self._judge.kind == "json":
+            others = {name: value for name, value in body.items() if name != "response_format"}
+            body = others if form is None else {**body, "response_format": form}
+        return json.dumps(body).encode()
 
-    def _wants_other(self, response: Response) -> bool:
-        return self._judge.limit is not None and LIMITS[1] in complaint(response.body)
+    def _other(self, response: Response, shape: "Shape") -> "Shape | None":
+        """What else may be sent if the server complains about how something was asked for."""
+        said = complaint(response.body) if response.status in (*ABOUT_REQUEST, 500) else ""
+        if self._judge.kind == "json" and "response_format" in said and shape.form + 1 < len(FORMS):
+            return shape._replace(form=shape.form + 1)
+        if self._judge.limit is not None and response.status == 400 and LIMITS[1] in said and shape.limit == 0:
+            return shape._replace(limit=1)
+        return None
 
     async def _post(self, body: bytes) -> Response:
         httpx, judge = self._httpx, self._judge

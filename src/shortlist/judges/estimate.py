@@ -18,10 +18,9 @@ import numpy as np
 from shortlist.core.draws import draw_number
 from shortlist.core.ridge import laplace
 from shortlist.errors import BadJudge, UnknownStudy
-from shortlist.judges.base import Ask, Call, Case, Judge, RecordedJudge, Reply, Tokens, as_judge
+from shortlist.judges.base import Ask, Call, Case, Judge, PanelJudge, RecordedJudge, Reply, Tokens, as_judge
 from shortlist.judges.cases import Contents
 from shortlist.judges.meter import WRITTEN, guess_tokens
-from shortlist.judges.panel import PanelJudge
 from shortlist.judges.pending import KnownAnswer
 from shortlist.judges.run import Position, run_study
 from shortlist.judges.run_log import StudyRun

@@ -1,37 +1,124 @@
-"""The questions that a judge is working on: which calls they need, and how the answers become votes.
+"""The questions that a judge is working on: which calls they need, how the answers become votes, and which run works on
+which question.
 
 This module knows the study and the answer cache, but not how calls are made: it returns the calls to make next.
 
 Answers are cached, so that no call is paid for twice. An answer on a case is kept for all questions that draw this
 case. Each question draws its case at random, so a cached answer to the drawn case is as good a vote as a new one.
 Without cases it would be the same vote again, so the answer is kept only for its own question.
+
+A run marks the questions it asks with its id, and renews this lease every few seconds, so that two runs with one judge
+do not do the work twice. Questions of a run that ended, was killed or did not renew its lease for a while are free: the
+next run of the same judge takes them over.
 """
 
+import itertools
 import json
+import math
 import os
+import platform
+import tempfile
+import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from glob import escape
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol
 
+from shortlist.core.draws import digest
 from shortlist.core.outcomes import flipped, outcome_of, outcome_of_share
-from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, LateAnswer, UnknownItem
-from shortlist.judges.base import Call, Case, Skip
+from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, LateAnswer, StorageUnavailable, UnknownItem
+from shortlist.judges.base import Call, Case, Judge, PanelJudge, Skip
+from shortlist.judges.calls import StoragePatience
 from shortlist.judges.cases import case_of, text_of
-from shortlist.judges.panel import PanelJudge
-from shortlist.judges.retry import StoragePatience
-from shortlist.judges.run_lease import is_working
 from shortlist.judges.run_log import RunLog, Warn
 from shortlist.judges.setup import RunSetup
-from shortlist.study.events import Head
+from shortlist.study.events import ENDED, Head
 from shortlist.study.questions import Question
 from shortlist.study.storage import AnswerKey, JudgeReply
 from shortlist.study.study import Study
 
+RENEW_EVERY = 10.0  # seconds
+EXPIRES_AFTER = 60.0  # seconds, for a run on another machine
+
+UNKNOWN = "?"  # the start of a process that cannot be read
 KnownAnswer = Callable[[Call], float | None]  # the first item's share of the win; None if the judge has to be asked
+
+_numbers = itertools.count()
+_here: set[str] = set()  # the runs of this process
+
+
+class RunLease:
+    """`with RunLease(study) as lease`: one run that works on a study."""
+
+    def __init__(self, study: Study, patience: float = 0.0) -> None:
+        """patience: seconds that the run waits for its storage; its lease lasts longer than that."""
+        self._study, self._last, self._lasts = study, -math.inf, EXPIRES_AFTER + patience
+        self.id = f"{_machine()} {os.getpid()} {_started(os.getpid())} {next(_numbers)}"
+
+    def __enter__(self) -> "RunLease":
+        _here.add(self.id)
+        self.renew()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _here.discard(self.id)
+        with suppress(StorageUnavailable):  # then the lease ends by itself
+            self._study.storage.leave(self._study.name, self.id)
+
+    def renew(self) -> bool:
+        """Show that this run is alive. Returns True if it was time to: then it is also time to `take_over`."""
+        now = time.monotonic()
+        if now < self._last + RENEW_EVERY:
+            return False
+        self._study.storage.beat(self._study.name, self.id, self._lasts)
+        self._last = now
+        return True
+
+    def take_over(self, judge: str, before: Callable[[], None] = lambda: None) -> list[Question]:
+        """The judge's pending questions that no run works on; from now on this run does. `before` is called when it is
+        known which runs have ended: they may have left answers in a file."""
+        holders = self._study.holders(judge)  # read before the leases: a run may start in between
+        left = self._study.storage.beats(self._study.name)
+        free = {run for run in holders if run is None or not is_working(run, left)}
+        before()
+        return self._study.take_over(judge, self.id, free.__contains__)
+
+
+def is_working(run: str, left: dict[str, float]) -> bool:
+    """Whether a run is alive, given the seconds that are left of each run's lease."""
+    if run not in left:
+        return False
+    recent = left[run] > 0
+    machine, pid, started, _ = run.split(" ")
+    if machine != _machine():
+        return recent
+    if int(pid) == os.getpid():
+        return run in _here
+    return _started(int(pid)) == started and (recent or started != UNKNOWN)
+
+
+@cache
+def _machine() -> str:
+    return digest(platform.node(), uuid.getnode())
+
+
+def _started(pid: int) -> str:
+    """When a process of this machine started, in clock ticks; "-" if there is no such process."""
+    with suppress(OSError):  # process ids are reused, so the start is compared too
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    try:
+        if os.name == "posix":
+            os.kill(pid, 0)
+    except ProcessLookupError:
+        return "-"
+    except PermissionError:
+        pass
+    return UNKNOWN
 
 
 class AnswerCache(Protocol):
@@ -59,7 +146,7 @@ class MemoryCache:
         return self._answers.setdefault(key, outcome)
 
 
-class StudyCache:
+class StoredAnswers:
     """The answer cache in a study's storage. All processes see an answer as soon as `add` returns."""
 
     def __init__(self, study: Study) -> None:
@@ -84,12 +171,21 @@ class UnsavedAnswers:
     the current folder, and another run stores them (`UnsavedFiles`). `said` gives what else is to be stored: what the
     judge said, and what it cost."""
 
-    def __init__(self, study: Study, run: str, said: Callable[[], list[dict[str, Any]]] = list) -> None:
-        self._study, self._run, self._said = study, run, said
+    def __init__(self, study: Study, run: str, warn: Warn, said: Callable[[], list[dict[str, Any]]] = list) -> None:
+        self._study, self._run, self._warn, self._said = study, run, warn, said
         self._lines: dict[AnswerKey, dict[str, Any]] = {}
         _, pid, _, number = run.split(" ")
-        self.file = Path(f"{study.name}.unsaved-{pid}-{number}.jsonl")
-        self._is_written = False
+        self._name = f"{study.name}.unsaved-{pid}-{number}.jsonl"
+        self._written: list[Path] = []  # the last one has all answers
+        self._is_told = False
+
+    @property
+    def place(self) -> str:
+        """How many answers there are and where, for a message."""
+        is_one, said = len(self) == 1, f"{len(self):,} paid answer{'s are' if len(self) != 1 else ' is'}"
+        if not self._written:
+            return f"{said} lost: no file took {'it' if is_one else 'them'}"
+        return f"{said} in {self._written[-1]}, and the next run stores {'it' if is_one else 'them'}"
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -106,24 +202,51 @@ class UnsavedAnswers:
 
     def update(self) -> None:
         """Keep the file as it should be, if there is one."""
-        if self._is_written:
+        if self._written:
             self.write()
 
     def write(self) -> None:
-        """Write all answers to the file; without answers there is no file."""
+        """Write all answers to the file; without answers there is no file. If the current folder takes none, as on a
+        full disk, the file is in the folder for temporary files."""
         lines = [*self._lines.values(), *self._said()]
         if not lines:
-            self.file.unlink(missing_ok=True)
-            self._is_written = False
+            for file in self._written:
+                file.unlink(missing_ok=True)
+            self._written = []
             return
         place = {"storage": _url(self._study), "study": self._study.name, "head": self._study.head, "run": self._run}
-        part = self.file.with_suffix(".part")
-        with part.open("w") as file:
-            file.writelines(json.dumps({**place, **line}) + "\n" for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.file)
-        self._is_written = True
+        content = "".join(json.dumps({**place, **line}) + "\n" for line in lines)
+        failures = list[OSError]()
+        for folder in _folders():
+            try:
+                _write_whole(folder / self._name, content)
+            except OSError as reason:
+                failures.append(reason)
+            else:
+                self._written = [*(file for file in self._written if file.parent != folder), folder / self._name]
+                return
+        if not self._is_told:
+            self._is_told = True
+            self._warn(f"paid answers are only in the memory of this run; no file can be written: {failures[0]}")
+
+
+def _folders() -> tuple[Path, Path]:
+    """Where files of unsaved answers are."""
+    return Path(), Path(tempfile.gettempdir())
+
+
+def _write_whole(file: Path, content: str) -> None:
+    part = file.with_suffix(".part")
+    try:
+        with part.open("w") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        part.replace(file)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
 
 
 class UnsavedFiles:
@@ -135,10 +258,13 @@ class UnsavedFiles:
 
     def take_in(self) -> None:
         """Store the answers of runs that have ended, and delete their files."""
-        for file in sorted(Path().glob(f"{escape(self._study.name)}.unsaved-*.jsonl")):
+        pattern = f"{escape(self._study.name)}.unsaved-*.jsonl"
+        for file in [file for folder in _folders() for file in sorted(folder.glob(pattern))]:
             if file in self._left_alone:
                 continue
             try:
+                if file.parent != Path() and file.stat().st_uid != os.getuid():  # everybody may write to that folder
+                    continue
                 lines = [json.loads(line) for line in file.read_text().splitlines()]
                 self._take(file, lines)
             except FileNotFoundError:  # another run took it in
@@ -219,17 +345,19 @@ class PendingQuestion:
 
 class PendingCalls:
     """`orders` is 1, or 2 to ask every question in both orders and tell the mean. `known` answers calls that need no
-    judge. A `panel` says which of its judges a question goes to."""
+    judge. A panel says which of its judges a question goes to."""
 
     def __init__(
         self, study: Study, setup: RunSetup, orders: int, cache: AnswerCache, log: RunLog, unsaved: UnsavedAnswers,
-        patience: StoragePatience, known: KnownAnswer | None = None, panel: PanelJudge | None = None,
+        patience: StoragePatience, known: KnownAnswer | None = None, judge: Judge | None = None,
     ) -> None:  # fmt: skip
         self._study, self._setup, self._orders, self._unsaved, self._patience = study, setup, orders, unsaved, patience
-        self._known, self._panel = known, panel
+        self._known, self._panel = known, judge if isinstance(judge, PanelJudge) else None
         self._cache, self._log, self._family = cache, log, study.problem.family
         # A single answer without a case is told at once; the first of several has to wait for the others.
-        self._uses_cache = setup.cases is not None or orders > 1 or (panel is not None and panel.how == "mean")
+        self._uses_cache = (
+            setup.cases is not None or orders > 1 or (self._panel is not None and self._panel.how == "mean")
+        )
         self._waiting: dict[AnswerKey, list[PendingQuestion]] = {}  # by the call that is under way
         self.questions: dict[int, PendingQuestion] = {}
         self.skips_in_a_row = 0
@@ -313,12 +441,12 @@ class PendingCalls:
             self._skip(pending, reason)
 
     def finish(self) -> None:
-        """Vote where all outcomes are there. Skip the rest if the study is done, else leave it pending."""
+        """Vote where all outcomes are there. Close the rest if the study is done, else leave it pending."""
         for pending in list(self.questions.values()):
             if pending.is_complete:  # interrupted between an answer and its vote
                 self._vote(pending)
             elif self._study.verdict.done:
-                self._skip(pending, "the study was done")
+                self._skip(pending, ENDED)
 
     def _advance(self, pending: PendingQuestion) -> list[Call]:
         """The next call that the question needs; if it needs none, vote."""
@@ -364,6 +492,6 @@ class PendingCalls:
         self._log.skipped[pending.question.id] = reason
         self.skips_in_a_row += 1
         with suppress(AlreadyAnswered):
-            self._patience(partial(self._study.skip, pending.question))
+            self._patience(partial(self._study.skip, pending.question, ENDED if reason == ENDED else ""))
         del self.questions[pending.question.id]
         self._log.show_progress()

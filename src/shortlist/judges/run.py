@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any, Literal, get_args
 
 from shortlist.core.problem import whole
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.errors import (
     AlreadyAnswered,
     BadCases,
@@ -32,16 +32,38 @@ from shortlist.errors import (
     StorageUnavailable,
     StudyDone,
 )
-from shortlist.judges.base import Call, CallableJudge, Case, Judge, RecordedJudge, Reply, as_judge, start_thread
-from shortlist.judges.calls import Arrival, CallPool, DeferredInterrupt
-from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents
+from shortlist.judges.base import (
+    Call,
+    CallableJudge,
+    Case,
+    Judge,
+    PanelJudge,
+    RecordedJudge,
+    Reply,
+    as_judge,
+    start_thread,
+)
+from shortlist.judges.calls import (
+    Arrival,
+    Backoff,
+    CallPool,
+    DeferredInterrupt,
+    RetryPolicy,
+    ServerPatience,
+    StoragePatience,
+)
+from shortlist.judges.cases import Contents, TextFunction, check_cases, check_contents, check_texts
 from shortlist.judges.meter import Meter
-from shortlist.judges.panel import PanelJudge
-from shortlist.judges.pending import AnswerCache, KnownAnswer, PendingCalls, StudyCache, UnsavedAnswers, UnsavedFiles
-from shortlist.judges.replies import ReplyLog
-from shortlist.judges.retry import Backoff, RetryPolicy, ServerPatience, StoragePatience
-from shortlist.judges.run_lease import RunLease
-from shortlist.judges.run_log import Progress, RunLog, StudyRun, Warn
+from shortlist.judges.pending import (
+    AnswerCache,
+    KnownAnswer,
+    PendingCalls,
+    RunLease,
+    StoredAnswers,
+    UnsavedAnswers,
+    UnsavedFiles,
+)
+from shortlist.judges.run_log import Progress, ReplyLog, RunLog, StudyRun, Warn
 from shortlist.judges.setup import RunSetup, record_texts, set_up
 from shortlist.study.create import create_study
 from shortlist.study.questions import Question
@@ -112,29 +134,15 @@ def run_study(
     StorageUnavailable if the storage stays away; answers that were paid for are then in a file in the current folder,
     NAME.unsaved-*.jsonl, and the next run of the study stores them.
     """
-    if position not in get_args(Position):
-        raise BadJudge(f"position is {position!r}; choose one of {', '.join(get_args(Position))}")
     judge, policy = as_judge(judge), RetryPolicy(retries, time_limit, backoff)
-    listed = listed_cases(study, judge, cases)
-    if contents is not None:
-        check_contents(contents, study.items)
-    if isinstance(judge, CallableJudge):
-        judge.check(with_case=listed is not None)
-    if (check := getattr(judge, "check_cases", None)) is not None:
-        check(listed)
-    panel = judge if isinstance(judge, PanelJudge) else None
-    if panel is not None and study.judges_claim == "public":
-        raise BadJudge("a panel is one judge, and not drawn from a public; choose judges_claim 'each'")
+    listed = _checked_cases(study, judge, position, cases, contents)
     cases_of, once = _drawn_from(study, judge, listed)
-    at_a_time = min(whole("workers", workers, 1), judge.max_parallel or workers)
-    if max_calls is not None:
-        whole("max_calls", max_calls, 1)
+    at_a_time = _questions_at_a_time(judge, workers, max_calls)
     meter = Meter(judge, max_cost, 0.0 if max_cost is None else study.storage.spent(study.name).cost)
-    server = ServerPatience(patience)
     setup = set_up(study, judge, listed, contents, as_new_judge)
     log = RunLog(study, setup.judge, progress, warn)
     _warn_at_start(log, setup, listed, once)
-    kept = StudyCache(study) if cache is None else cache
+    kept = StoredAnswers(study) if cache is None else cache
     storage = StoragePatience(storage_patience, log.warn)
     replies = ReplyLog(study, setup, keep_texts)
     texts = None if contents is None or isinstance(contents, Mapping) else TextFunction(contents)
@@ -142,18 +150,39 @@ def run_study(
         files = UnsavedFiles(study, kept, log.warn)
         files.take_in()
         left = deque(lease.take_over(setup.judge, files.take_in) if resume else ())
-        unsaved = UnsavedAnswers(study, lease.id, replies.lines)
-        pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, storage, known_answer, panel)
-        pool = CallPool(judge, policy, texts, log.costs, meter, server)
+        unsaved = UnsavedAnswers(study, lease.id, log.warn, replies.lines)
+        pending = PendingCalls(study, setup, 1 + (position == "both"), kept, log, unsaved, storage, known_answer, judge)
+        pool = CallPool(judge, policy, texts, log.costs, meter, ServerPatience(patience))
         parts = study, judge, setup, cases_of, once, interrupt, lease, pool, pending, unsaved, files, storage, log
-        running = _Run(*parts, replies, at_a_time, max_calls, resume, stop or threading.Event(), left)
-        try:
-            with pool:
-                interrupt.on_signal = pool.wake
-                running.run()
-        finally:
-            running.keep_last()
+        _Run(*parts, replies, at_a_time, max_calls, resume, stop or threading.Event(), left).run_to_the_end()
     return log.so_far()
+
+
+def _questions_at_a_time(judge: Judge, workers: int, max_calls: int | None) -> int:
+    """How many questions are asked at a time. Raises what is wrong with the numbers."""
+    if max_calls is not None:
+        whole("max_calls", max_calls, 1)
+    return min(whole("workers", workers, 1), judge.max_parallel or workers)
+
+
+def _checked_cases(
+    study: Study, judge: Judge, position: str, cases: Iterable[Case | str] | None, contents: Contents | None
+) -> Sequence[Case] | None:
+    """The cases of a run. Raises what is wrong with the arguments before anything is asked."""
+    if position not in get_args(Position):
+        raise BadJudge(f"position is {position!r}; choose one of {', '.join(get_args(Position))}")
+    listed = listed_cases(study, judge, cases)
+    if study.cases_claim == "like these" and not isinstance(judge, RecordedJudge):
+        check_texts(listed or ())
+    if contents is not None:
+        check_contents(contents, study.items)
+    if isinstance(judge, CallableJudge):
+        judge.check(with_case=listed is not None)
+    if (check := getattr(judge, "check_cases", None)) is not None:
+        check(listed)
+    if isinstance(judge, PanelJudge) and study.judges_claim == "public":
+        raise BadJudge("a panel is one judge, and not drawn from a public; choose judges_claim 'each'")
+    return listed
 
 
 def _drawn_from(study: Study, judge: Judge, listed: Sequence[Case] | None) -> tuple[Cases, bool]:
@@ -249,6 +278,16 @@ class _Run:
     stop: threading.Event
     left: deque[Question]  # by earlier runs
     held: deque[Arrival] = field(default_factory=deque)  # arrived while the storage did not respond
+    said: set[str] = field(default_factory=set)  # why it ends, each reason once
+
+    def run_to_the_end(self) -> None:
+        """Ask until the end, and keep what comes while the calls are closed."""
+        try:
+            with self.pool:
+                self.interrupt.on_signal = self.pool.wake
+                self.run()
+        finally:
+            self.keep_last()
 
     def run(self) -> None:
         """Ask until the end. What has arrived by then is stored, or written to a file if the storage stays away."""
@@ -302,8 +341,8 @@ class _Run:
         self.unsaved.write()
         if not self.unsaved:
             return failure
-        kept = f"{len(self.unsaved):,} paid answer{'s are' if len(self.unsaved) > 1 else ' is'} in {self.unsaved.file}"
-        return type(failure)(f"{failure}. {kept}, and the next run stores them")
+        failure.args = (f"{failure}. {self.unsaved.place}",)  # of any kind, with what else it has
+        return failure
 
     def _wait(self, seconds: float) -> None:
         """While the storage does not respond, collect the answers that arrive."""
@@ -400,7 +439,8 @@ class _Run:
         return next((question for question in ballot if question.id not in self.pending.questions), None)
 
     def _warn_at_end(self, warning: str) -> None:
-        if not self.pending.questions:
+        if not self.pending.questions and warning not in self.said:
+            self.said.add(warning)
             self.log.warn(warning)
 
     def _receive(self, arrival: Arrival | None) -> list[Call]:
@@ -419,8 +459,7 @@ class _Run:
     def _take(self, call: Call, result: Reply | Call | Exception) -> list[Call]:
         if isinstance(result, OutOfMoney):
             self.pending.leave(call)
-            if not self.pending.questions:
-                self.log.warn(_out_of_money(self.pool.meter))
+            self._warn_at_end(_out_of_money(self.pool.meter))
             return []
         if self.study.verdict.done and isinstance(result, Reply):
             self.pending.bank(call, result.answer)

@@ -1,12 +1,29 @@
-"""What a run reports: its costs, how its judge treats positions and repeats, its warnings and skips."""
+"""What is kept of a run: its costs, how its judge treats positions and repeats, its warnings and skips; what judges
+said, stored with the study (every try that may have to be paid for, with tokens, time and cost); and the texts and
+cases that they were shown. `shortlist serve` and `shortlist audit` show the same to people, as the service stores it
+(web/display.py).
+"""
 
+import json
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from shortlist.core.stopping.verdict import Verdict
-from shortlist.judges.base import Call
+from sqlalchemy import insert, select
+
+from shortlist.core.outcomes import outcome_of
+from shortlist.core.stopping.base import Verdict
+from shortlist.errors import BadOutcome, UnknownItem
+from shortlist.judges.base import NO_TOKENS, Call, Case, Said, Skip, Tokens
+from shortlist.judges.prompts import PICTURE
+from shortlist.judges.setup import RunSetup
+from shortlist.study.events import fingerprint
+from shortlist.study.schema import displays, studies
+from shortlist.study.sql import Database
+from shortlist.study.storage import JudgeReply, storable
 from shortlist.study.study import Study
 
 DOUBT = 0.25  # a pair worth asking about often is at least that uncertain
@@ -170,3 +187,111 @@ class RunLog:
         if progress is not None:
             progress(self.so_far())
         self._progress = progress
+
+
+class Try(NamedTuple):
+    """One try of a call, and what came of it."""
+
+    attempt: int
+    at: float  # seconds since 1970
+    seconds: float
+    answer: Any  # a Skip with the reason if there was none
+    said: Said
+    tokens: Tokens = NO_TOKENS
+    cost: float | None = None
+
+
+class ReplyLog:
+    """Collects what the judge said, and stores it. Used from one thread. With `keep_texts` False, only numbers and
+    digests are kept."""
+
+    def __init__(self, study: Study, setup: RunSetup, keep_texts: bool) -> None:
+        self._study, self._setup, self._keep_texts = study, setup, keep_texts
+        self._known = set(study.storage.texts(study.name)) if keep_texts else set[str]()  # texts that are stored
+        self._texts: dict[str, str] = {}
+        self.unstored: list[JudgeReply] = []
+
+    def add(self, call: Call, tries: tuple[Try, ...]) -> None:
+        for one in tries:
+            self.unstored.append(self._row(call, one))
+
+    def store(self) -> None:
+        """Store what was collected; it can be tried again."""
+        if not self.unstored:
+            return
+        self._study.storage.add_replies(self._study.name, self.unstored, self._texts)
+        self._known |= self._texts.keys()
+        self._texts, self.unstored = {}, []
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What is not stored yet, for a file."""
+        texts = [self._texts, *({} for _ in self.unstored[1:])]
+        return [{"reply": reply._asdict(), "texts": shown} for reply, shown in zip(self.unstored, texts, strict=False)]
+
+    def _row(self, call: Call, one: Try) -> JudgeReply:
+        is_skip, outcome = isinstance(one.answer, Skip), None
+        with suppress(BadOutcome, UnknownItem):
+            outcome = None if is_skip else outcome_of(one.answer, call.first, call.second, self._study.problem.family)
+        text, reasoning = (storable(said) if self._keep_texts else None for said in (one.said.text, one.said.reasoning))
+        first, second = (call.first_text or call.first, call.second_text or call.second)
+        case = None if call.case is None else self._digest(call.case.text)
+        return JudgeReply(
+            call.id, self._setup.judge, "" if call.member is None else self._setup.members[call.member][0],
+            None if call.case is None else call.case.id, call.first, call.second, outcome,
+            one.answer.reason if is_skip else "", one.attempt, one.at, one.seconds, one.said.request, one.said.model,
+            text, reasoning, one.tokens.prompt, one.tokens.cached, one.tokens.completion, one.cost,
+            self._digest(first), self._digest(second), case,
+        )  # fmt: skip
+
+    def _digest(self, text: str) -> str | None:
+        """The digest of a text, which is stored once."""
+        if not self._keep_texts:
+            return None
+        kept = storable(f"[picture of {len(text):,} letters]" if text.startswith(PICTURE) else text)
+        digest = fingerprint(kept)
+        if digest not in self._known:
+            self._texts[digest] = kept
+        return digest
+
+
+def save_texts(study: Study, contents: Mapping[str, Any] | None, cases: Sequence[Case] | None) -> None:
+    """Keep what judges are shown, unless something is kept already or the study is in memory. People will not see the
+    names of items that have a text."""
+    database = study.storage
+    if not isinstance(database, Database) or (contents is None and cases is None):
+        return
+    shown = {item: _content((contents or {}).get(item, "")) for item in study.items}
+    body = {
+        "instructions": "", "ties": True, "blind": True, "cases": [_case(case) for case in cases or ()],
+        "contents": shown,
+    }  # fmt: skip
+    with database.changing() as connection:
+        number = connection.scalar(select(studies.c.id).where(studies.c.name == study.name))
+        if connection.scalar(select(displays.c.study).where(displays.c.study == number)) is None:
+            connection.execute(insert(displays), {"study": number, "body": json.dumps(body), "closed": False})
+
+
+def _case(case: Case) -> dict[str, str]:
+    return {"id": case.id, "text": case.text, "reference": case.reference}
+
+
+def _content(content: str | Mapping[str, str]) -> dict[str, Any]:
+    by_case = dict(content) if isinstance(content, Mapping) else {}
+    text = content if isinstance(content, str) else ""
+    return {"text": text, "format": "text", "image": None, "answers": by_case}
+
+
+def load_texts(study: Study) -> tuple[dict[str, Any] | None, tuple[Case, ...] | None]:
+    """The texts of items, by case if they differ, and the cases that are kept with a study; None where there are
+    none."""
+    database, body = study.storage, None
+    if isinstance(database, Database):
+        with database.reading() as connection:
+            found = select(displays.c.body).join(studies, studies.c.id == displays.c.study)
+            body = connection.scalar(found.where(studies.c.name == study.name))
+    if body is None:
+        return None, None
+    kept = json.loads(body)
+    texts = {item: one["answers"] or one["text"] for item, one in kept["contents"].items()}
+    cases = tuple(Case(**case) for case in kept["cases"])
+    return (texts if any(texts.values()) else None), (cases or None)

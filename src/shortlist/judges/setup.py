@@ -14,9 +14,8 @@ from typing import Any
 
 from shortlist.core.draws import digest
 from shortlist.errors import BadJudge, SetupChanged
-from shortlist.judges.base import Call, Case, Judge
+from shortlist.judges.base import Call, Case, Judge, PanelJudge
 from shortlist.judges.cases import Contents, case_of, text_of
-from shortlist.judges.panel import PanelJudge
 from shortlist.study.claims import CasesClaim
 from shortlist.study.events import Corrected, JudgeSetup, Materials, TextShown, fingerprint
 from shortlist.study.storage import AnswerKey

@@ -13,7 +13,7 @@ from shortlist.judges.base import Case
 from shortlist.outputs.rows import (
     NO_OUTPUT,
     REFUSED,
-    Asked,
+    CaseText,
     Found,
     Problem,
     Row,
@@ -26,7 +26,9 @@ from shortlist.votes.cells import VERDICT_MARK
 Missing = Literal["refuse", "drop", "lose"]
 Thinking = Literal["drop", "keep"]
 LONGEST_NAME = 80
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # could be commands to a terminal
 STRIPPED = "the output was stripped"
+PLACEHOLDERS = ("None", "nan", "NaN", "null", "NULL", "N/A", "undefined", "[object Object]")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def collect(
 ) -> Cells:
     """The table of all files. `problems` are those of opening the files."""
     cells = Cells(problems=[*problems, *(one for _, found in files for one in found if isinstance(one, Problem))])
-    described = _described(one for _, found in files for one in found if isinstance(one, Asked))
+    described = _described(one for _, found in files for one in found if isinstance(one, CaseText))
     placed = [one for known in _by_format(files) for one in _place(known, described, cells.problems)]
     cells.places = {id(one.row): (one.item, one.case) for one in placed}
     placed = _only(placed, only)
@@ -98,19 +100,19 @@ def _by_format(files: Sequence[tuple[str, Sequence[Found]]]) -> list[list[Row]]:
     return list(groups.values())
 
 
-def _described(found: Iterable[Asked]) -> dict[str, Asked]:
+def _described(found: Iterable[CaseText]) -> dict[str, CaseText]:
     """What question files say about each case, taken together."""
-    cases: dict[str, Asked] = {}
+    cases: dict[str, CaseText] = {}
     for one in found:
-        before = cases.get(one.case, Asked(one.case, ()))
-        cases[one.case] = Asked(one.case, before.asked or one.asked, before.reference or one.reference)
+        before = cases.get(one.case, CaseText(one.case, ()))
+        cases[one.case] = CaseText(one.case, before.asked or one.asked, before.reference or one.reference)
     return cases
 
 
 # --- names of items, ids of cases ---
 
 
-def _place(rows: Sequence[Row], described: Mapping[str, Asked], problems: list[Problem]) -> Iterator[Placed]:
+def _place(rows: Sequence[Row], described: Mapping[str, CaseText], problems: list[Problem]) -> Iterator[Placed]:
     names, tasks = _item_names(rows), {row.task for row in rows}
     for row in rows:
         item, case = names[tuple(row.parts.items())], _case_id(row, described)
@@ -143,7 +145,7 @@ def _item_names(rows: Sequence[Row]) -> dict[tuple[tuple[str, str], ...], str]:
 
 
 def _short(name: str) -> str:
-    name = collapsed(name)
+    name = collapsed(_CONTROL.sub(" ", name))
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
@@ -156,7 +158,7 @@ def _free(name: str, told: tuple[str, ...], taken: dict[str, tuple[str, ...]]) -
     return free
 
 
-def _case_id(row: Row, described: Mapping[str, Asked]) -> str | None:
+def _case_id(row: Row, described: Mapping[str, CaseText]) -> str | None:
     if row.case:
         return row.case
     text = collapsed("\n".join(row.asked))
@@ -178,14 +180,14 @@ def _only(placed: list[Placed], only: Sequence[str] | None) -> list[Placed]:
 
 
 def _case_texts(
-    placed: Sequence[Placed], described: Mapping[str, Asked], choice: Choice, problems: list[Problem]
+    placed: Sequence[Placed], described: Mapping[str, CaseText], choice: Choice, problems: list[Problem]
 ) -> dict[str, tuple[str, str, str]]:
     """The text, the reference and the task of each case, and where the files do not agree about a text."""
     texts: dict[str, tuple[str, str, str]] = {}
     first: dict[str, Placed] = {}
     told: set[tuple[str, str]] = set()
     for one in placed:
-        known = described.get(one.row.case or "", Asked("", ()))
+        known = described.get(one.row.case or "", CaseText("", ()))
         asked = known.asked or one.row.asked
         text = _question(asked, max(len(one.row.answers), 1), choice.turn)
         before, reference, task = texts.setdefault(one.case, (text, known.reference or one.row.reference, one.row.task))
@@ -222,9 +224,8 @@ def _make_cases(cells: Cells, known: Iterable[str], questions: Mapping[str, tupl
             unsaid.append(case)
         made.append(OutputCase(case, text if text.strip() else case, reference, task))
     if unsaid:
-        said = f"no file says what case {shown(unsaid[0])} asks" + (
-            f", nor {len(unsaid) - 1:,} others" if len(unsaid) > 1 else ""
-        )
+        others = {0: "", 1: ", nor one other"}.get(len(unsaid) - 1, f", nor {len(unsaid) - 1:,} others")
+        said = f"no file says what case {shown(unsaid[0])} asks{others}"
         cells.problems.append(Problem("no case text", f"case {unsaid[0]}", said, case=unsaid[0]))
     cells.cases = tuple(made)
 
@@ -336,6 +337,8 @@ def _text(one: Placed, choice: Choice, problems: list[Problem]) -> str | None:
     if not any(text.strip() for text in texts):
         report("empty", "the output is empty")
         return None
+    if texts[-1].strip() in PLACEHOLDERS:
+        report("placeholder", f"the output is {texts[-1].strip()}")
     if row.is_cut:
         report("truncated", "the output was cut off at a limit")
     return texts[0] if len(texts) == 1 else _conversation(row.asked, texts)
@@ -380,7 +383,7 @@ def _refuse_tables(cells: Cells) -> None:
             cells.problems.append(Problem("nothing", "all files", "there are no outputs"))
     elif len(cells.items) == 1:
         cells.problems.append(Problem("one item", "all files", f"there is only one item, {cells.items[0]}"))
-    elif max(filled.values()) == 1:
+    elif max(Counter(case for _, case in set(cells.places.values())).values()) == 1:
         cells.problems.append(Problem("no shared case", "all files", "no case has outputs of two items"))
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from shortlist.votes.files import (
     BLANK,
     EXCEL,
     STANDARD_INPUT,
+    TOO_LARGE,
     ZIP,
     BadRow,
     Bytes,
@@ -36,6 +38,9 @@ DATA = (".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".eval", ".gz", *TABLES
 QUESTIONS = "question.jsonl"
 ZSTANDARD = 93  # a way of packing that zipfile knows from Python 3.14 on
 CASES = "cases"
+LARGEST = 1 << 30  # bytes of a file, unpacked; reading takes about four times as much memory
+_SAMPLE = re.compile(r"samples/(?:[^/]+|.+_epoch_\d+(?:/sample)?)\.json")  # an id may contain a slash
+_ATTACHMENTS = re.compile(r"samples/.+_epoch_\d+/attachments/\d+\.json")
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ def open_document(path: Path) -> Document:
         return _folder(path)
     if is_parquet(path):
         return _table(path, open_source(path))
-    packed = read_bytes(path)
+    packed = read_bytes(path, LARGEST)
     if packed.suffix in EXCEL:
         return _table(path, read_table(packed))
     if packed.data.startswith(ZIP):
@@ -182,24 +187,32 @@ def _archive(path: Path, packed: Bytes) -> Document:
     header = members.get("header.json", members.get("_journal/start.json"))
     if not isinstance(header, dict):
         raise BadVotes(f"{file} is an archive without header.json; Inspect's .eval archives are read")
-    names = sorted(name for name in members if _is_sample(name))
-    samples = [{"sample_file": name, **members[name]} for name in names if isinstance(members[name], dict)]
+    names = sorted(name for name in members if _SAMPLE.fullmatch(name))
+    samples = [
+        {"sample_file": name, **members[name], **_attachments(name, members)}
+        for name in names
+        if isinstance(members[name], dict)
+    ]
     status = header.get("status", "started")
     whole = {"version": 2, **header, "status": status, "samples": samples}
     return Document(path, file, "Inspect archive", (whole,), ("header.json",), whole)
 
 
-def _is_sample(name: str) -> bool:
-    return (
-        name.startswith("samples/")
-        and name.endswith(".json")
-        and (name.count("/") == 1 or name.endswith("/sample.json"))
-    )
+def _attachments(name: str, members: Mapping[str, Any]) -> dict[str, Any]:
+    """Texts that a large sample keeps in further files, by their numbers. A file is named by its first number."""
+    folder = name.removesuffix("sample.json") + "attachments/"
+    if not name.endswith("/sample.json"):
+        return {}
+    files = {int(Path(one).stem): texts for one, texts in members.items() if one.startswith(folder)}
+    texts = {str(first + place): text for first, texts in files.items() for place, text in enumerate(texts)}
+    return {"attachments": texts} if texts else {}
 
 
 def _members(packed: Bytes) -> dict[str, Any]:
     with zipfile.ZipFile(io.BytesIO(packed.data)) as plain:
         wanted = [one for one in plain.infolist() if one.filename.endswith(".json") and _is_read(one.filename)]
+        if sum(one.file_size for one in wanted) > LARGEST:
+            raise ValueError(TOO_LARGE)
         needs = any(one.compress_type == ZSTANDARD for one in wanted)
     opener = _zstandard() if needs and sys.version_info < (3, 14) else zipfile
     with opener.ZipFile(io.BytesIO(packed.data)) as archive:
@@ -207,7 +220,9 @@ def _members(packed: Bytes) -> dict[str, Any]:
 
 
 def _is_read(name: str) -> bool:
-    return name in ("header.json", "_journal/start.json") or _is_sample(name)
+    return name in ("header.json", "_journal/start.json") or bool(
+        _SAMPLE.fullmatch(name) or _ATTACHMENTS.fullmatch(name)
+    )
 
 
 def _zstandard() -> Any:

@@ -12,7 +12,7 @@ from shortlist.core.problem import shown
 from shortlist.errors import BadVotes
 from shortlist.outputs import tools
 from shortlist.outputs.documents import QUESTIONS, Document, open_document
-from shortlist.outputs.rows import Asked, Found, Problem, Row, asked, fields, is_chat, message_text, said
+from shortlist.outputs.rows import CaseText, Found, Problem, Row, asked, fields, is_chat, mended, message_text, said
 from shortlist.outputs.tools import CUT, Record, member, message_of, word
 from shortlist.votes.formats import plain_title
 
@@ -108,7 +108,7 @@ def _questions(document: Document) -> Iterator[Found]:
         reference = record.get("reference")
         answers = reference if isinstance(reference, list) else [reference]
         case = word(record.get("question_id", record.get("uid")))
-        yield Asked(case, texts, "\n".join(map(word, answers)) if reference else "")
+        yield CaseText(case, texts, "\n".join(map(word, answers)) if reference else "")
 
 
 def _alpaca_eval(document: Document) -> Iterator[Found]:
@@ -187,7 +187,7 @@ def _requests(document: Document) -> Iterator[Found]:
     for _, record in document.numbered():
         body = record.get("body") or record.get("params")
         question = member(body, "messages") or member(body, "input") or member(body, "prompt")
-        yield Asked(word(record.get("custom_id")), (asked(question),))
+        yield CaseText(word(record.get("custom_id")), (asked(question),))
 
 
 # --- experiments and plain tables ---
@@ -225,7 +225,8 @@ def find_column(record: Record, known: Sequence[str]) -> str | None:
 
 
 def _is_long(document: Document) -> bool:
-    return find_column(document.first, ITEM) is not None and find_column(document.first, OUTPUT) is not None
+    item, output = find_column(document.first, ITEM), find_column(document.first, OUTPUT)
+    return item is not None and output is not None and not isinstance(document.first[item], Mapping | list)
 
 
 def _long(document: Document) -> Iterator[Found]:
@@ -235,13 +236,25 @@ def _long(document: Document) -> Iterator[Found]:
     if others:
         text = f"outputs are read from {columns['output']}, and {', '.join(others)} is not read"
         yield Problem("unread column", document.file, text)
-    yield from _by_columns(document, {part: name for part, name in columns.items() if name is not None})
+    used = {part: name for part, name in columns.items() if name is not None}
+    yield from _doubled(document, used.values())
+    yield from _by_columns(document, used)
 
 
 KNOWN = {
     "item": ITEM, "case": CASE, "text": TEXT, "output": OUTPUT, "reference": REFERENCE, "score": ("score",),
     "repeat": ("repeat", "epoch", "repetition"), "error": ("error",),
 }  # fmt: skip
+
+
+def _doubled(document: Document, used: Iterable[str]) -> Iterator[Found]:
+    """Columns of one name, of which only one could be read."""
+    names = [] if document.table is None else list(document.table.names)
+    for name in dict.fromkeys(used):
+        if names.count(name) > 1:
+            yield Problem(
+                "doubled column", document.file, f"there are {names.count(name)} columns with the name {name}"
+            )
 
 
 def _by_columns(document: Document, columns: Mapping[str, str]) -> Iterator[Found]:
@@ -296,6 +309,7 @@ def _wide_items(document: Document) -> list[str]:
 def _wide(document: Document) -> Iterator[Found]:
     parts = {"case": CASE, "text": TEXT, "reference": REFERENCE}
     columns = {part: name for part, known in parts.items() if (name := find_column(document.first, known)) is not None}
+    yield from _doubled(document, document.first)
     for item in _wide_items(document):
         for found in _by_columns(document, {**columns, "output": item}):
             yield replace(found, parts={"item": item}) if isinstance(found, Row) else found
@@ -362,13 +376,24 @@ def read_document(document: Document, wanted: Wanted) -> tuple[str, list[Found]]
     ]
     known = recognise(document, wanted)
     if known is None and wanted.map and document.records:
-        return "mapped", [*bad, *_read_mapped(document, wanted.map)]
+        return "mapped", [*bad, *_mended(_read_mapped(document, wanted.map))]
     if known is None:
         return "unknown", [*bad, _unknown(document)]
     found = [_overridden(document, one, wanted.map) for one in _guarded(document, known.read(document, wanted))]
     if known.name in ("MT-bench", "Arena-Hard", "Arena-Hard 2024"):
         found += _guarded(document, _beside(document))
-    return known.name, [*bad, *found]
+    return known.name, [*bad, *_mended(found)]
+
+
+def _mended(found: Iterable[Found]) -> Iterator[Found]:
+    """Rows without halves of characters, each with a note."""
+    for one in found:
+        if isinstance(one, Row):
+            changes = {part: getattr(one, part) for part in ("parts", "case", "answers", "asked", "reference", "error")}
+            if (whole := mended(changes)) != changes:
+                yield Problem("broken character", one.where, "a text has half of a character", case=whole["case"])
+                one = replace(one, **whole)
+        yield one
 
 
 def _guarded(document: Document, rows: Iterator[Found]) -> Iterator[Found]:
@@ -396,6 +421,7 @@ def _read_mapped(document: Document, told: Mapping[str, str]) -> Iterator[Found]
     if "text" in told:
         del known["case"]
     columns = {part: name for part, name in {**known, **told}.items() if name}
+    yield from _doubled(document, columns.values())
     yield from _by_columns(document, columns) if "output" in columns else [_unknown(document)]
 
 
@@ -415,7 +441,10 @@ def _unknown(document: Document) -> Problem:
     if _is_wide(document) and (find_column(document.first, CASE) or find_column(document.first, TEXT)):
         said = f"its columns are {_listed(document.first)}; they may be items, with one row for each case"
         return Problem("wide table", document.file, said)
-    return Problem("unknown format", document.file, f"its fields are {_listed(document.first)}")
+    fields = f"its fields are {_listed(document.first)}"
+    if document.whole and all(isinstance(one, Mapping) and "0" in one for one in document.whole.values()):
+        fields = "it has a member for each column; write it row by row, in pandas with to_json(orient='records')"
+    return Problem("unknown format", document.file, fields)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -441,4 +470,4 @@ def _beside(document: Document) -> Iterator[Found]:
         yield from _questions(open_document(folder.parent / QUESTIONS))
     for file in sorted((folder.parent / "reference_answer").glob("*.jsonl")):
         answers = [one for one in _mt_bench(open_document(file)) if isinstance(one, Row)]
-        yield from (Asked(str(one.case), (), "\n".join(map(word, one.answers))) for one in answers)
+        yield from (CaseText(str(one.case), (), "\n".join(map(word, one.answers))) for one in answers)

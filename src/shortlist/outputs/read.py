@@ -14,7 +14,7 @@ from shortlist.judges.base import Call
 from shortlist.outputs.cells import Cells, Choice, Missing, OutputCase, Thinking, collect
 from shortlist.outputs.documents import Document, find_paths, open_document
 from shortlist.outputs.formats import NAMES, TARGETS, Wanted, read_document
-from shortlist.outputs.rows import KINDS, NO_OUTPUT, REFUSED, Asked, Found, Problem, Row
+from shortlist.outputs.rows import KINDS, NO_OUTPUT, REFUSED, CaseText, Found, Problem, Row
 from shortlist.outputs.tools import is_lm_eval, newest_lm_eval
 from shortlist.votes.read import count
 
@@ -248,7 +248,7 @@ def _open(paths: Iterable[Path]) -> tuple[list[Document], list[Problem]]:
 def _file(document: Document, known: str, found: Sequence[Found], cells: Cells) -> FileRead:
     rows = [one for one in found if isinstance(one, Row)]
     places = [cells.places[id(one)] for one in rows if id(one) in cells.places]
-    cases = {case for _, case in places} or {one.case for one in found if isinstance(one, Asked)}
+    cases = {case for _, case in places} or {one.case for one in found if isinstance(one, CaseText)}
     return FileRead(
         document.file,
         document.kind,

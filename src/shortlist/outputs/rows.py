@@ -2,6 +2,7 @@
 asked, as text: parts of messages, conversations, thinking."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -35,7 +36,10 @@ KINDS = {
     "wide table": Kind(REFUSED, "If every other column is an item, give --wide."),
     "votes": Kind(REFUSED, "These are votes, not outputs: shortlist votes FILE and shortlist certify FILE read them."),
     "ratings": Kind(REFUSED, "Ratings of single answers are neither outputs nor votes. Give the answers themselves."),
-    "multiple choice": Kind(REFUSED, "The options were scored by likelihood, so there is no text to judge."),
+    "doubled column": Kind(REFUSED, "Rename the columns, or leave out all but one of them."),
+    "multiple choice": Kind(
+        REFUSED, "The options were scored by likelihood, so there is no text to judge. Leave the file out."
+    ),
     "duplicate": Kind(REFUSED, "Remove one of them, or take the first with --accept duplicate."),
     "case differs": Kind(
         REFUSED,
@@ -68,6 +72,10 @@ KINDS = {
     "same item": Kind(
         NOTE, "No judge can tell them apart. Leave one out with --only, or set --tolerance or --max-votes."
     ),
+    "placeholder": Kind(
+        NOTE, "Programs write this where there is no output. If there is none, leave the cell empty or remove the row."
+    ),
+    "broken character": Kind(NOTE, "Half of a character is shown as \ufffd. A text was cut off in the middle of it."),
     "one text": Kind(NOTE, "An item that answers every case alike may be broken, or made to please a judge."),
     "verdict mark": Kind(NOTE, "An output that contains a verdict may sway the judge. Read it first."),
     "whitespace": Kind(NOTE, "Texts that differ in blanks only are taken for one case."),
@@ -125,7 +133,20 @@ class Row:
     record: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Asked(NamedTuple):
+def mended(value: Any) -> Any:
+    """A value of JSON without halves of characters, which cannot be stored or shown."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(map(mended, value))
+    return {mended(name): mended(one) for name, one in value.items()} if isinstance(value, Mapping) else value
+
+
+class CaseText(NamedTuple):
     """A case that a file of questions or requests describes."""
 
     case: str
@@ -133,7 +154,7 @@ class Asked(NamedTuple):
     reference: str = ""
 
 
-Found = Row | Asked | Problem
+Found = Row | CaseText | Problem
 
 
 class Said(NamedTuple):
@@ -149,7 +170,13 @@ def said(content: Any) -> Said:
         return Said("")
     if isinstance(content, str):
         return Said(content)
-    if isinstance(content, Sequence) and content and all(map(_is_part, content)):
+    if isinstance(content, float) and math.isnan(content):  # how pandas writes an empty cell
+        return Said("")
+    if (
+        isinstance(content, Sequence)
+        and any(isinstance(part, Mapping) for part in content)
+        and all(map(_is_part, content))
+    ):
         return Said("".join(map(_part, content)))
     return Said(json.dumps(content, ensure_ascii=False, default=str), isinstance(content, int | float))
 

@@ -20,6 +20,7 @@ _HEADER = re.compile(r"\[([^\]]+)\] (.*)", re.DOTALL)
 _OLD_MARK = re.compile(r"\[(PASS|FAIL|ERROR)\](?: \([\d.]+\))?\s*")
 _OLD_REASON = re.compile(r"\n+(?:(?:Pass|Fail) Reason: |---\n).*\Z", re.DOTALL)
 _LM_EVAL_FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT[\d.:-]+)")
+_APART = re.compile(r"\Aattachment://\S+\Z")
 _HELM_MODEL = re.compile(r"[:,]model(?:_deployment)?=[^,]*")
 
 
@@ -37,6 +38,8 @@ def member(value: Any, *path: str | int) -> Any:
 
 def word(value: Any) -> str:
     """An id or a label as text."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # numbers become floats where a column has empty cells
     return "" if value is None else value if isinstance(value, str) else said(value).text
 
 
@@ -186,12 +189,14 @@ def _sample(document: Document, parts: Mapping[str, str], sample: Record, evalua
     choice = member(sample, "output", "choices", 0)
     output = _attached(message_text(member(choice, "message")) or member(sample, "output", "completion"), kept)
     error = message_of(sample.get("error") or member(sample, "output", "error"))
-    if not error and "output" not in sample:
-        yield Problem("split sample", where, "its output is in further files of the archive", case=case)
+    question = _attached(sample.get("input"), kept)
+    is_apart = bool(_APART.search(said(output).text))
+    if (not error and "output" not in sample) or is_apart or _APART.search(asked(question)):
+        yield Problem("split sample", where, "its texts are in further files of the archive", case=case)
     scores = sample.get("scores") or ({"score": sample["score"]} if sample.get("score") else {})
     target = sample.get("target")
     yield Row(
-        where, parts, case, (output,), (asked(_attached(sample.get("input"), kept)),),
+        where, parts, case, (None if is_apart else output,), (asked(question),),
         reference="\n".join(map(word, target)) if isinstance(target, list) else word(target),
         score={name: member(score, "value") for name, score in scores.items()} or None, repeat=epoch, error=error,
         is_cut=member(choice, "stop_reason") in CUT, record={**sample, "eval": evaluation},

@@ -17,7 +17,7 @@ from shortlist.analysis.analysis import Analysis, as_analysis
 from shortlist.analysis.checks import percent
 from shortlist.analysis.votes import VoteCounts
 from shortlist.errors import BadInput
-from shortlist.plots.figures import (
+from shortlist.plots import (
     BLUE,
     GREY,
     INK,

@@ -1,8 +1,12 @@
-"""Play a sampling rule, or a baseline, against a known world, run after run, on all cores.
+"""Play a sampling rule, or a baseline, against a known world or on recorded votes, run after run, on all cores.
 
 growth = 0 is the reference: one question, one vote, one round. growth > 0 is lazy: the allocation is refreshed each
 time the votes have grown by that share, and the block of questions in between is drawn at once. Runs are reproducible
 with any number of jobs: each has its own child of one seed, and linear algebra runs on one thread.
+
+A replay draws recorded votes with replacement, so the same vote counts many times. That is a fair way to compare
+methods and to plan a study, but it says nothing about the items beyond the file: a replay is a simulation, never a
+proof.
 """
 
 import multiprocessing
@@ -24,7 +28,7 @@ from shortlist.core.pairs import Floats, Ints, all_pairs, n_pairs, pair_ends, pa
 from shortlist.core.problem import Problem, real, whole
 from shortlist.core.sampling import ASKS_ALLOWED, SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
-from shortlist.core.sampling.oracle_tracking import OnlineOracle, Oracle, OracleTracking
+from shortlist.core.sampling.tracking import OnlineOracle, Oracle, OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote
@@ -36,6 +40,7 @@ METHODS = (*SAMPLING_RULES, *KNOWING, *BASELINES)
 DEFAULT_METHOD = "bridge"
 OWN_RULE = "own"  # how a baseline stops
 LAZY_GROWTH = 0.001
+SIMULATED = "simulated: how many votes a method would have needed"
 Answers = Callable[[Ints, Ints, Floats], Block]  # so many fresh votes on each pair of a first and a second item
 
 
@@ -77,11 +82,15 @@ class Simulation:
     @property
     def standard_error(self) -> float:
         """Of the mean; 0 for a single run."""
-        return float(self.comparisons.std(ddof=1) / np.sqrt(len(self.runs))) if len(self.runs) > 1 else 0.0
+        return _standard_error(self.comparisons)
 
     @property
     def correct(self) -> int:
         return sum(run.correct for run in self.runs)
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -417,3 +426,65 @@ def _relabel(w: Floats, order: Ints) -> Floats:
     first, second = all_pairs(n)
     square[first, second] = square[second, first] = w
     return square[order[first], order[second]]
+
+
+@dataclass(frozen=True)
+class ReplayRun:
+    """The result of one run."""
+
+    votes: int
+    stopped: bool  # before the vote budget was used up
+    agrees: bool  # with the top k by all recorded votes
+    top: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Replay:
+    """All runs on one file, in the order of their seeds."""
+
+    n: int
+    k: int
+    delta: float
+    method: str
+    stopping: str
+    seed: int
+    growth: float
+    runs: tuple[ReplayRun, ...]
+    note: str = SIMULATED
+
+    @property
+    def votes(self) -> Floats:
+        return np.array([run.votes for run in self.runs], dtype=np.float64)
+
+    @property
+    def mean_votes(self) -> float:
+        return float(self.votes.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; 0 for a single run."""
+        return _standard_error(self.votes)
+
+
+def replay(
+    recorded: Recorded,
+    method: str | SamplingRule = DEFAULT_METHOD,
+    runs: int = 20,
+    seed: int = 1,
+    *,
+    delta: float = 0.05,
+    stopping: str | StoppingRule | None = None,
+    growth: float = LAZY_GROWTH,
+    jobs: int = 1,
+    tolerance: float = 0.0,
+    max_votes: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Replay:
+    """Play `runs` runs in which a question about a pair is answered by one of its recorded votes, drawn with
+    replacement. Options as in `simulate`."""
+    options = {"delta": delta, "stopping": stopping, "growth": growth, "tolerance": tolerance, "max_votes": max_votes}
+    cell = prepare(recorded, method, **options)  # type: ignore[arg-type]  # one type for all of them
+    played = play_runs(cell, runs, seed, jobs, progress)
+    ended = tuple(ReplayRun(run.comparisons, run.certified, run.correct, run.top, run.seconds) for run in played)
+    return Replay(recorded.n, recorded.k, delta, *describe(cell), seed, growth, ended)

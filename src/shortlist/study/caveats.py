@@ -9,9 +9,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from shortlist.core.facts import cycle_across
 from shortlist.core.families import Family
-from shortlist.study.answer_table import AnswerTable, Facts
+from shortlist.core.pairs import cycle_across
+from shortlist.core.problem import Problem
+from shortlist.study.claims import AnswerTable, Facts
 from shortlist.study.rows import Correction, Row, RowTable
 
 REPEATS = 5  # repeated questions; with fewer, the same answers again say nothing
@@ -67,6 +68,21 @@ def correction_caveats(corrections: Sequence[Correction]) -> tuple[str, ...]:
         "votes on the same item, which holds if the correction changes nobody's answer. If it may, start a new study."
         for one in corrections
         if one.votes
+    )
+
+
+def withdrawal_caveats(withdrawals: Sequence[Correction], problem: Problem) -> tuple[str, ...]:
+    """Which items were withdrawn after the first vote, and what that costs."""
+    if not withdrawals:
+        return ()
+    gone = "; ".join(
+        f"{one.item!r} after {one.votes:,} vote{'' if one.votes == 1 else 's'} on it ({_utc(one.at)})"
+        for one in withdrawals
+    )
+    return (
+        f"Withdrawn: {gone}. The votes stay in the record, and the answer is among the other items. The price: a "
+        f"proved answer is wrong with probability at most {problem.stated_delta:g} instead of "
+        f"{problem.accepted_delta:g}.",
     )
 
 

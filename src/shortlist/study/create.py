@@ -8,13 +8,14 @@ from typing import Any
 
 from shortlist.core.families import Family, make_family
 from shortlist.core.problem import Problem, whole
-from shortlist.core.sampling import ASKS_ALLOWED, SAMPLING_RULES, default_stopping
+from shortlist.core.sampling import ASKS_ALLOWED, DEFAULT_SAMPLING, PLANS, SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.base import SamplingRule
 from shortlist.core.stopping import STOPPING_RULES
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.errors import BadFamily, BadProblem, BadStorage, StudyDiffers, StudyExists
 from shortlist.study.caveats import FROM_STUDY
 from shortlist.study.claims import CasesClaim, JudgesClaim, check_claim, check_judges_claim, check_min_judges
+from shortlist.study.events import Reopened
 from shortlist.study.questions import check_items, check_pairs
 from shortlist.study.storage import MemoryStorage, Storage
 from shortlist.study.study import Study
@@ -28,7 +29,7 @@ def create_study(
     storage: str | Storage | None = None,
     name: str | None = None,
     load_if_exists: bool = False,
-    sampling: str | SamplingRule = "bridge",
+    sampling: str | SamplingRule = DEFAULT_SAMPLING,
     stopping: str | StoppingRule | None = None,
     family: str | Family = "bradley-terry",
     sigma: float = 1.0,
@@ -79,7 +80,7 @@ def create_study(
     stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
     check_min_judges(min_judges, stops)
     stops.start(problem)  # raises BadProblem for what it cannot prove, before anything is stored
-    number, is_plain = whole("seed", seed, 0), asks.name == "bridge" and stops.name == "edges"
+    number, is_plain = whole("seed", seed, 0), asks.name in PLANS and stops.name == "edges"
     judged = check_judges_claim(judges_claim, is_plain and stops.any_order(problem))
     claims = check_claim(cases_claim), judged, whole("ballot_size", ballot_size, 1)
     if storage is None:
@@ -142,8 +143,19 @@ def check_take_over(older: Study, items: Sequence[str], judges_claim: str, cases
             f"{undone:,} votes of study {older.name!r} were undone after they counted. What they counted against an "
             "item stays in that study and cannot be taken over, so nothing is"
         )
+    if lost := _taken_back_and_lost(older):
+        raise BadProblem(
+            f"{lost:,} answers of study {older.name!r} were taken back and not given again. They count as lost there, "
+            "which cannot be taken over, so nothing is"
+        )
     if len(set(items) & set(older.items)) < 2:
         raise BadProblem(f"this study has fewer than two items of {older.name!r}, so there are no votes to take over")
+
+
+def _taken_back_and_lost(older: Study) -> int:
+    """How many questions were lost after their judge had answered them."""
+    reopened = {entry.event.question for entry in older.entries if isinstance(entry.event, Reopened)}
+    return sum(row.status in ("lost", "late") and row.question in reopened for row in older.rows)
 
 
 def take_over_votes(older: Study, study: Study) -> None:

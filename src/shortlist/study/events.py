@@ -76,6 +76,7 @@ VOIDED = "judge voided"
 LEFT = "judge left"
 DROPPED = "no longer needed"
 CONFLICT = "conflict of interest"
+ENDED = "the study was done"
 
 
 class Skipped(NamedTuple):
@@ -132,7 +133,8 @@ class Imported(NamedTuple):
 
     `weight` is for the accounts that bet, `share` for the grid. `repeated` rows were left out because their digests
     are those of rows counted before. `is_sorted`: the votes look sorted by winner. A unit may have several labels
-    (core/units.py). `id` has the ids that an export of a study gave its votes, and None elsewhere.
+    (core/units.py). `id` has the ids that an export of a study gave its votes, and None elsewhere. `has_ids`: the votes
+    had ids of some kind.
     """
 
     first: tuple[int, ...]
@@ -148,6 +150,7 @@ class Imported(NamedTuple):
     repeated: int = 0
     is_sorted: bool = False
     id: tuple[str | None, ...] = ()
+    has_ids: bool = False
 
     @property
     def block(self) -> Block:

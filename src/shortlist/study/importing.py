@@ -3,8 +3,9 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from shortlist.core.tally import Block
 from shortlist.core.units import Units, find_units, is_shared, looks_sorted
 from shortlist.errors import BadProblem, BadVotes
 from shortlist.study.events import Imported
-from shortlist.study.rows import EXPORTED, RowTable, labels_of
+from shortlist.study.rows import EXPORTED, Row, RowTable, labels_of
 from shortlist.study.state import StudyState
+
+SURELY_EQUAL = 20  # votes with equal outcomes that are not equal by chance
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,14 @@ class ImportRows:
     id: tuple[str | None, ...]
 
     def digests(self, items: Sequence[str]) -> list[str]:
-        """A digest per row: of everything but its outcome, and how many rows of this import were alike before it.
-        Which rows were imported before must not depend on outcomes, or of new votes only some outcomes would count. So
-        the pair has no order in it: a file may have the winner first."""
+        """A digest per row: of everything but its outcome, and without an id how many rows of this import were alike
+        before it. Which rows were imported before must not depend on outcomes, or of new votes only some outcomes would
+        count. So the pair has no order in it: a file may have the winner first."""
         seen: Counter[tuple[object, ...]] = Counter()
         found = []
-        for first, second, _, *rest in zip(*vars(self).values(), strict=True):
-            row = (*sorted((items[first], items[second])), *rest)
-            text = repr((*row, seen[row])).encode("utf-8", "backslashreplace")
+        for first, second, _, *rest, id in zip(*vars(self).values(), strict=True):
+            row = (*sorted((items[first], items[second])), *rest, id)
+            text = repr((*row, seen[row] if id is None else 0)).encode("utf-8", "backslashreplace")
             found.append(hashlib.blake2b(text, digest_size=8).hexdigest())
             seen[row] += 1
         return found
@@ -74,6 +77,7 @@ def make_import(rows: ImportRows, source: str, study: StudyState, table: RowTabl
     new = [place for place, is_same in enumerate(same) if not is_same]
     repeated, rows = given - len(new), rows.select(new)
     digests = [digests[place] for place in new]
+    _check_relabelled(rows, table, items, state.problem.family)
     if "ledger" not in state.stopping.wants:
         return _independent(rows, source, state, table, digests, repeated)
     earlier = earlier_rows(table, items)
@@ -125,10 +129,12 @@ def _are_new(rows: ImportRows, units: Units, seen: set[str]) -> Flags:
 def _compare(rows: ImportRows, digests: Sequence[str], table: RowTable, family: Family) -> list[bool | None]:
     """Whether each row has the outcome of the one that was imported before in its place; None if there was none."""
     found: list[bool | None] = []
+    here = dict[str, tuple[int, float]]()  # an id may also be twice in one import
     for digest, first, outcome in zip(digests, rows.first, rows.outcome, strict=True):
-        before, earlier = table.digests.get(digest, (first, None))
+        before, earlier = (table.digests.get(digest) or here.get(digest)) or (first, None)
         seen = earlier if earlier is None or before == first else family.flip(earlier)
         found.append(None if seen is None else math.isclose(seen, outcome, abs_tol=1e-9))
+        here.setdefault(digest, (first, outcome))
     return found
 
 
@@ -143,6 +149,51 @@ def _check_repeated(rows: ImportRows, same: Sequence[bool | None], items: Sequen
                 "an id that no earlier vote has, and import again with ids what was left out before: else votes count "
                 "by their outcome. If the file has grown, keep the earlier rows first, in the same order"
             )
+
+
+Votes = dict[tuple[int, int], list[tuple[float, str | None]]]  # by pair: outcomes as seen from its lower item, judges
+
+
+def _check_relabelled(rows: ImportRows, table: RowTable, items: Sequence[str], family: Family) -> None:
+    """Raise BadVotes if these are the votes of an earlier import with other labels: the same outcomes on the same pairs
+    in the same order, though units, judges or ids say that they are others. So many equal outcomes come about by chance
+    with a probability of at most 2^-20, so little depends on outcomes here."""
+    number = {item: place for place, item in enumerate(items)}
+    imports: dict[int, list[Row]] = {}
+    for row in table.rows:
+        if row.question is None and not (row.answered in table.with_ids and any(rows.id)):
+            imports.setdefault(row.answered, []).append(row)
+    single = list(imports.values())
+    new = _by_pair(zip(rows.first, rows.second, rows.outcome, rows.judge, strict=True), family)
+    for before in [*single, list(chain.from_iterable(single))] if len(single) > 1 else single:
+        votes = ((number[row.first], number[row.second], row.outcome or 0.0, row.judge) for row in before)
+        if min(len(rows.first), len(before)) >= SURELY_EQUAL and _holds_all(new, _by_pair(votes, family)):
+            raise BadVotes(
+                f"these votes were imported before, {f'from {before[0].source!r}, ' if before[0].source else ''}with "
+                "other units, judges or ids: all outcomes are equal, in the same order. Each vote counts once. If they "
+                "are other votes, import all of them into a new study, with an id for each vote"
+            )
+
+
+def _by_pair(votes: Iterable[tuple[int, int, float, str | None]], family: Family) -> Votes:
+    found: Votes = {}
+    for first, second, outcome, judge in votes:
+        seen = outcome if first < second else float(family.flip(outcome))
+        found.setdefault((min(first, second), max(first, second)), []).append((seen, judge))
+    return found
+
+
+def _holds_all(one: Votes, other: Votes) -> bool:
+    """Whether the votes of one of the two are those with which the other begins, on each pair."""
+    less, more = sorted((one, other), key=lambda votes: sum(map(len, votes.values())))
+    return all(
+        len(few) <= len(more.get(pair, ())) and all(map(_may_be_the_same, few, more[pair]))
+        for pair, few in less.items()
+    )
+
+
+def _may_be_the_same(one: tuple[float, str | None], other: tuple[float, str | None]) -> bool:
+    return math.isclose(one[0], other[0], abs_tol=1e-9) and (one[1] == other[1] or None in (one[1], other[1]))
 
 
 def _find_units(n: int, earlier: ImportRows, rows: ImportRows) -> tuple[Ints, Units]:
@@ -183,7 +234,9 @@ def _event(
     bets, weights, share = map(tuple, fixed)
     votes = rows.first, rows.second, rows.outcome, rows.judge
     ids = rows.exported_ids
-    return Imported(*votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted, ids)
+    return Imported(
+        *votes, source, rows.unit, bets, weights, share, tuple(digests), repeated, is_sorted, ids, any(rows.id)
+    )
 
 
 def earlier_rows(table: RowTable, items: Sequence[str]) -> ImportRows:

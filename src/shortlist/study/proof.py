@@ -4,6 +4,7 @@
 repeats what was asked and bet: it follows from the records before and the seed, so bets made up later do not pass.
 """
 
+import copy
 import json
 import math
 from collections.abc import Sequence
@@ -16,18 +17,19 @@ from shortlist import verify
 from shortlist.core.betting import GRID_SHARE, Accounts, Ledger
 from shortlist.core.draws import draw_number
 from shortlist.core.linalg import one_thread
-from shortlist.core.pairs import pair_number
+from shortlist.core.pairs import Flags, pair_number
 from shortlist.core.revisions import is_harder
 from shortlist.core.sampling.ballot import with_bets
+from shortlist.core.stopping.base import Verdict
 from shortlist.core.stopping.chains import AnyPull, capped_pull, grid_level, pull
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.cuts import Network, Search
 from shortlist.core.units import is_shared
 from shortlist.errors import BadProblem, BadProof, NothingToAsk
-from shortlist.study.ballots import open_ballot, questions_of
 from shortlist.study.claims import NO_CASES
 from shortlist.study.create import load_study
 from shortlist.study.events import Asked, Changed, Entry, Event, Imported, Withdrawn, chain, load, origin
 from shortlist.study.importing import ImportRows, earlier_rows, fix_bets, look_sorted
+from shortlist.study.questions import open_ballot, questions_of
 from shortlist.study.rows import RowTable
 from shortlist.study.state import StudyState, apply, goes_back, next_question, pending_votes
 from shortlist.study.storage import MemoryStorage
@@ -44,7 +46,9 @@ class Step(NamedTuple):
 
     v: int
     record: int
-    kind: str  # bets, tolerant, grid, tolerant grid, or table: known answers alone
+    kind: (
+        str  # bets, tolerant, grid, tolerant grid, table: known answers alone, or withdrawn: the item behind all others
+    )
     by: tuple[int, ...] | None = None
     delta: float | None = None  # a smaller one whose level it reached: with caps for judges that may be easier
 
@@ -53,23 +57,14 @@ Pairs = set[tuple[int, int]]  # sources and targets
 Marks = dict[tuple[int, int], tuple[int, str]]  # the record and the kind, by source and target
 
 
-class _Saved(NamedTuple):
-    """What was known before the study ended."""
-
-    number: int
-    marks: Marks
-    chains: dict[int, list[Step]]
-
-
 class _Tracer:
     """Follows a study record by record, and keeps the steps that its verdict rests on."""
 
     def __init__(self, start: StudyState) -> None:
         self.state, self.number = start, -1
-        self.marks: Marks = {}
-        self.chains: dict[int, list[Step]] = {}
+        self.steps: _Absorbed | _Rejected = _Rejected() if start.settled.stopping.name == "cuts" else _Absorbed()
         self.reached: int | None = None  # the record with the verdict
-        self._saved = _Saved(-1, {}, {})
+        self._saved = -1, self.steps  # before the study ended
         self._since: list[tuple[int, Event]] = []  # the end
 
     def follow(self, number: int, event: Event) -> None:
@@ -77,7 +72,7 @@ class _Tracer:
         back = goes_back(event, self.state) if isinstance(event, Changed) else None
         if back is None:
             return self._note(number, event, apply(event, self.state))
-        since, (at, self.marks, self.chains) = self._since, self._saved
+        since, (at, self.steps) = self._since, self._saved
         assert self.state.ended is not None
         self.state, self.reached = self.state.ended.before, None
         self._note(at, event, back)
@@ -87,39 +82,132 @@ class _Tracer:
     def _note(self, number: int, event: Event, state: StudyState) -> None:
         before, self.state, known = self.state, state, _certain(self.state.settled.verdict)
         if state.ended is not None and before.ended is None:
-            self._saved, self._since = _Saved(self.number, dict(self.marks), dict(self.chains)), []
+            self._saved, self._since = (self.number, copy.deepcopy(self.steps)), []
         if state.ended is not None and not isinstance(event, Changed):
             self._since.append((number, event))
         self.number = number
         if self.reached is not None:
             return
         if _forgets(event, before, state):
-            self.chains, known = {}, set()
-            self.marks = self.marks if isinstance(event, Withdrawn) else {}  # those that are left were made again
-        self._note_marks(state.settled.evidence.kept_ledger)
+            keeps = isinstance(event, Withdrawn) or (isinstance(event, Changed) and "withdrawn" in event.settings)
+            self.steps.forget(keeps)
+            known = set()
+        self.steps.note_marks(number, *self._ledgers())
         verdict = state.settled.verdict
         if verdict.done or _certain(verdict) - known:
             self.extend()
         if verdict.done:  # what happens later does not change it, also if the vote budget ended the study
             self.reached = number
 
-    def _note_marks(self, ledger: Ledger) -> None:
+    def extend(self) -> None:
+        """With the steps that can be made at this record."""
+        self.steps.extend(self.number, *self._ledgers(), self.state.settled.verdict)
+
+    def _ledgers(self) -> tuple[Ledger, Ledger]:
+        """The ledger, and the same with pending questions as lost."""
+        pending, ledger = pending_votes(self.state), self.state.settled.evidence.kept_ledger
+        return ledger, ledger if pending is None else ledger.doubting(pending)
+
+
+class _Absorbed:
+    """The steps of `edges`: a chain for each item that looked best, and the marks."""
+
+    def __init__(self) -> None:
+        self.marks: Marks = {}
+        self.chains: dict[int, list[Step]] = {}
+
+    def forget(self, keeps_marks: bool) -> None:
+        self.chains = {}
+        self.marks = self.marks if keeps_marks else {}  # those that are left were made again
+
+    def note_marks(self, number: int, ledger: Ledger, sure: Ledger) -> None:
         now = _ends(ledger.proved) - _ends(ledger.facts)
         if now != self.marks.keys():
             by_grid = _grid_pairs(ledger, 0)
-            new = {pair: (self.number, "grid" if pair in by_grid else "bets") for pair in sorted(now)}
+            new = {pair: (number, "grid" if pair in by_grid else "bets") for pair in sorted(now)}
             self.marks = {pair: self.marks.get(pair, mark) for pair, mark in new.items()}
 
-    def extend(self) -> None:
+    def extend(self, number: int, ledger: Ledger, sure: Ledger, verdict: Verdict[int]) -> None:
         """With the steps by which the items that look best absorb others at this record."""
-        pending, ledger = pending_votes(self.state), self.state.settled.evidence.kept_ledger
-        sure = ledger if pending is None else ledger.doubting(pending)
-        searches = [_Search(self.number, sure, self.marks)]
-        if ledger.has_caps and self.state.settled.verdict.error_bound < ledger.problem.delta:
-            searches.append(_Search(self.number, sure, {}, self.state.settled.verdict.error_bound))
+        searches = [_Search(number, sure, self.marks)]
+        if ledger.has_caps and verdict.error_bound < ledger.problem.delta:
+            searches.append(_Search(number, sure, {}, verdict.error_bound))
         for search in searches:
             for u in ledger.top.tolist():
                 self.chains[u] = search.grow(u, self.chains.get(u, []))
+
+    @property
+    def written(self) -> dict[str, Any]:
+        return {"chains": [[u, chain] for u, chain in self.chains.items() if chain]}
+
+
+class _Rejected:
+    """The steps of `cuts`: pairs (x, y) so that all sets with x outside and y inside were rejected, each with its
+    record, its kind, and the place in `paid` of how what is lost across these sets is paid."""
+
+    def __init__(self) -> None:
+        self.steps: dict[tuple[int, int], tuple[int, str, int]] = {}
+        self.paid: list[list[tuple[int, int, float, float]]] = [[]]
+
+    def forget(self, keeps_marks: bool) -> None:
+        self.steps, self.paid = {}, [[]]
+
+    def note_marks(self, number: int, ledger: Ledger, sure: Ledger) -> None:
+        """With what is new at this record: facts, marks, accounts of the grid. Marks rest on what was known before."""
+        by_grid = _grid_pairs(ledger, 0)
+        self._add(number, "table", _ends(ledger.facts))
+        if new := _ends(ledger.proved) - self.steps.keys() - by_grid:
+            network = self._network(sure)
+            flows = [(x, y, network.flow(_only(sure, x), y).through) for x, y in sorted(new)]
+            for x, y, flow in flows:
+                self._add(number, "cut", {(x, y)}, network.paid(flow))
+        self._add(number, "grid", by_grid)
+
+    def extend(self, number: int, ledger: Ledger, sure: Ledger, verdict: Verdict[int]) -> None:
+        """With what is outside if one of the items is that look best: by direct accounts, and for a proof by least
+        cuts."""
+        network, level = self._network(sure), ledger.enough
+        search = Search(network, ledger.belief.theta)
+        for u in search.members:
+            pull, paid = network.pull(u), network.paid(network.flow(_only(sure, u)).through)
+            for other in [None, *(search.others if verdict.done else ())]:
+                out = self._outside(sure, u)
+                if other is not None and not out[other]:
+                    value, _, flow = network.flow(out, other)
+                    self._add(number, "cut", {(u, other)} if value >= level else set(), network.paid(flow))
+                while (new := (pull.on(out[:, None])[:, 0] >= level) & ~out).any():
+                    self._add(number, "cut", {(u, v) for v in np.flatnonzero(new).tolist()}, paid)
+                    out = self._outside(sure, u)
+
+    def _network(self, ledger: Ledger) -> Network:
+        """The accounts of the ledger, with all that is known instead of its marks."""
+        ends = np.array([*self.steps], dtype=np.int64).reshape(-1, 2)
+        return Network(ledger.with_only_marks(ends[:, 0], ends[:, 1]))
+
+    def _outside(self, ledger: Ledger, u: int) -> Flags:
+        """The items that are known to be outside if u is."""
+        found = [u]
+        for x in found:
+            found += [y for z, y in self.steps if z == x and y not in found]
+        return np.isin(np.arange(ledger.problem.n), found)
+
+    def _add(
+        self, number: int, kind: str, pairs: Pairs, paid: list[tuple[int, int, float, float]] | None = None
+    ) -> None:
+        new = sorted(pairs - self.steps.keys())
+        if new and paid and not any(one is paid for one in self.paid):
+            self.paid.append(paid)
+        place = next((at for at, one in enumerate(self.paid) if one is paid), 0)
+        self.steps |= dict.fromkeys(new, (number, kind, place))
+
+    @property
+    def written(self) -> dict[str, Any]:
+        return {"chains": [[*pair, *step] for pair, step in self.steps.items()], "paid": self.paid}
+
+
+def _only(ledger: Ledger, item: int) -> Flags:
+    only: Flags = np.arange(ledger.problem.n) == item
+    return only
 
 
 class _Search:
@@ -134,6 +222,7 @@ class _Search:
         self.pulls: list[AnyPull] = [pull(self.n, ledger.accounts(tolerant)) for tolerant in kinds]
         self.grids = [_grid_pairs(ledger, kind) for kind in range(len(kinds))]
         self.facts = _ends(ledger.facts)
+        self.fact = "withdrawn" if ledger.problem.withdrawn else "table"
         self.alone: Pairs = set()  # accounts that are enough by themselves, each judge up to a cap
         if ledger.has_caps:
             used = delta or ledger.problem.delta
@@ -165,7 +254,7 @@ class _Search:
             return Step(v, self.number, ("bets", "tolerant")[kind], self._givers(reached, v), self.delta)
         for x in reached:
             if (x, v) in self.facts:
-                return Step(v, self.number, "table", (x,))
+                return Step(v, self.number, self.fact, (x,))
             if (x, v) in self.alone:
                 return Step(v, self.number, "bets", (x,), self.delta)
             if kind == 0 and (x, v) in self.marks:
@@ -220,10 +309,10 @@ def _ends(accounts: Accounts) -> Pairs:
 
 def make_proof(study: Study) -> str:
     """The study as a proof: what is proved so far, at any time. Raises BadProblem if it is of a kind without proofs."""
-    if study.stopping.name != "edges" or study.problem.family.is_measured:
+    if study.stopping.name not in verify.KINDS or study.problem.family.is_measured:
         raise BadProblem(
-            "only studies with the stopping rule edges and wins, ties or grades as votes have a proof that others can "
-            f"check; this one has {study.stopping.name} and {study.problem.family.name} votes"
+            "only studies with the stopping rule edges or cuts, and wins, ties or grades as votes, have a proof that "
+            f"others can check; this one has {study.stopping.name} and {study.problem.family.name} votes"
         )
     study.refresh()
     spec, entries = study.storage.spec(study.name), study.entries
@@ -262,7 +351,7 @@ def _proved(study: Study, entries: Sequence[Entry]) -> dict[str, Any]:
         "delta": problem.delta,
         "error": problem.stated_delta,
         "record": len(entries) - 1 if tracer.reached is None else tracer.reached,
-        "chains": [[u, chain] for u, chain in tracer.chains.items() if chain],
+        **tracer.steps.written,
     }
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
-from shortlist.core.stopping.verdict import Verdict, html_table
+from shortlist.core.stopping.base import Verdict, html_table
 from shortlist.errors import NotInstalled
 from shortlist.study.events import (
     Archived,
@@ -101,8 +101,10 @@ class RowTable:
         self.units: set[str] = set()  # of imported rows
         self.repeated = 0  # rows that imports left out because they were counted before
         self.is_sorted = False  # did an import look sorted?
+        self.with_ids: set[int] = set()  # imports whose votes had ids, by the number of their event
         self.used_cases: set[str] = set()  # by any question, whatever became of it
         self.corrections: list[Correction] = []
+        self.withdrawals: list[Correction] = []  # of items
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -189,13 +191,22 @@ class RowTable:
         self.units.update(label for unit in event.unit for label in labels_of(unit))
         self.repeated += event.repeated
         self.is_sorted = self.is_sorted or event.is_sorted
+        if event.has_ids:
+            self.with_ids.add(entry.number)
 
     def _corrected(self, event: Corrected, entry: Entry) -> None:
-        votes = sum(row.is_vote and event.item in (row.first, row.second) for row in self.rows)
-        self.corrections.append(Correction(event.item, event.parts, entry.at, votes))
+        self.corrections.append(Correction(event.item, event.parts, entry.at, self._votes_on(event.item)))
+
+    def _changed(self, event: Changed, entry: Entry) -> None:
+        for number in event.settings.get("withdrawn", ())[len(self.withdrawals) :]:
+            item = self.items[number]
+            self.withdrawals.append(Correction(item, ("withdrawn",), entry.at, self._votes_on(item)))
+
+    def _votes_on(self, item: str) -> int:
+        return sum(row.is_vote and item in (row.first, row.second) for row in self.rows)
 
     def _nothing(
-        self, event: Shown | TakenOver | Paused | Archived | Changed | Materials | TextShown | JudgeSetup | Configured,
+        self, event: Shown | TakenOver | Paused | Archived | Materials | TextShown | JudgeSetup | Configured,
         entry: Entry,
     ) -> None:  # fmt: skip
         """The event is not about votes."""
@@ -216,7 +227,7 @@ FOLDS: dict[type[Any], Callable[[RowTable, Any, Entry], None]] = {
     Asked: RowTable._asked, Shown: RowTable._nothing, TakenOver: RowTable._nothing, Told: RowTable._told,
     Settled: RowTable._settled, Reopened: RowTable._reopened, Skipped: RowTable._skipped, Lost: RowTable._lost,
     Late: RowTable._late, Withdrawn: RowTable._withdrawn, Imported: RowTable._imported, Paused: RowTable._nothing,
-    Corrected: RowTable._corrected, Archived: RowTable._nothing, Changed: RowTable._nothing,
+    Corrected: RowTable._corrected, Archived: RowTable._nothing, Changed: RowTable._changed,
     Materials: RowTable._nothing,
     TextShown: RowTable._nothing, JudgeSetup: RowTable._nothing, Configured: RowTable._nothing,
 }  # fmt: skip

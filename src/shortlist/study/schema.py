@@ -6,8 +6,10 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from sqlalchemy import (
     URL,
@@ -45,7 +47,7 @@ IDLE = 5.0  # seconds after which a connection may have been lost
 FLUSH = (  # PostgreSQL has one log, so this commit also flushes every commit before it
     "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'shortlist', 'flush'); COMMIT"
 )
-HEAD = "0005"  # the newest of migrations/versions
+HEAD = "0001"  # the newest of migrations/versions
 VERSION = "shortlist_version"  # the table that says which of them the tables are
 
 Taken = TypeVar("Taken")
@@ -216,6 +218,7 @@ def upgrade(engine: Engine, version: str = HEAD) -> None:
     config.set_main_option("script_location", "shortlist.study:migrations")
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
+            use_wal(connection)
             begin(connection, shown(str(engine.url)))
         else:
             connection.execute(text("SELECT pg_advisory_xact_lock(73501)"))
@@ -271,7 +274,18 @@ def _with_limits(url: URL) -> URL:
 def begin(connection: Connection, place: str) -> None:
     """Begin a transaction that writes to SQLite: take the lock of the file now, because a transaction that reads first
     could not get it later."""
-    wait_for(lambda: connection.execute(text("BEGIN IMMEDIATE")), place, lambda: "another process")
+    wait_for(lambda: connection.execute(text("BEGIN IMMEDIATE")), place, lambda: _writer_of(connection.engine.url))
+
+
+def _writer_of(url: URL) -> str:
+    """Which process writes to a SQLite file: on Linux it is found by its lock, byte 120 of the file beside it."""
+    try:
+        number = str(os.stat(f"{url.database}-shm").st_ino)
+        locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    except OSError:
+        return "another process"
+    found = [lock[4] for lock in locks if lock[3] == "WRITE" and lock[5].endswith(f":{number}") and lock[6] == "120"]
+    return f"process {found[0]}" if found and int(found[0]) > 0 else "another process"
 
 
 def wait_for(take: Callable[[], Taken], place: str, holder: Callable[[], str]) -> Taken:
@@ -314,11 +328,16 @@ def _with_pings(engine: Engine) -> Engine:
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
-    """Readers do not wait for writers, and a committed vote survives a crash of the process."""
-    pragmas = ("synchronous=NORMAL", "foreign_keys=ON")
-    is_wal = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-    for pragma in pragmas if is_wal else ("journal_mode=WAL", *pragmas):  # a read-only file can still be read
+    """A committed vote survives a crash of the process."""
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def use_wal(connection: Connection) -> None:
+    """Let readers of a SQLite file not wait for writers. The file keeps this, so it is set by who writes to it."""
+    if connection.execute(text("PRAGMA journal_mode")).scalar() != "wal":
+        with suppress(OperationalError):  # another process reads it now; the next writer tries again
+            connection.execute(text("PRAGMA journal_mode=WAL"))
 
 
 def commit_quickly(engine: Engine) -> None:
@@ -347,4 +366,5 @@ def check_file(url: str) -> None:
 
 def sqlite_file(url: str) -> Path:
     """The file of a SQLite URL, also of one such as sqlite:///file:studies.db?mode=ro&uri=true."""
-    return Path(str(make_url(url).database).removeprefix("file:")).absolute()
+    name = str(make_url(url).database)
+    return Path(unquote(name.removeprefix("file:")) if name.startswith("file:") else name).absolute()

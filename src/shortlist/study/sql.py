@@ -27,6 +27,7 @@ from shortlist.errors import (
     StorageOutdated,
     StorageUnavailable,
     StudyExists,
+    StudyReplaced,
     UnknownStudy,
 )
 from shortlist.study.events import NAMES, Archived, Entry, chain, dump, load, origin
@@ -48,6 +49,7 @@ from shortlist.study.schema import (
     sqlite_file,
     studies,
     upgrade,
+    use_wal,
     wait_for,
 )
 from shortlist.study.schema import replies as judge_replies
@@ -63,9 +65,9 @@ from shortlist.study.storage import (
     spec_digest,
 )
 
-_HOLDER = text(  # who has locked a study: the oldest other transaction that holds the lock of a row of the table
-    "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.relation = "
-    "'studies'::regclass AND l.mode = 'RowShareLock' AND a.pid <> pg_backend_pid() ORDER BY a.xact_start LIMIT 1"
+_HOLDER = text(  # who has locked a study: the transaction whose number is in the row
+    "SELECT a.application_name FROM studies s JOIN pg_locks l ON l.transactionid = s.xmax AND l.granted "
+    "JOIN pg_stat_activity a USING (pid) WHERE s.id = :study AND a.pid <> pg_backend_pid() LIMIT 1"
 )
 MAY_PASS = (OperationalError, InterfaceError, PoolTimeout)  # lost connections, locks, full disks
 LASTING = ("no such", "readonly", "read-only", "malformed", "unable to open", "authentication failed", "does not exist")
@@ -105,6 +107,33 @@ class _Writer:
         return head
 
 
+def lock_study(connection: Connection, study: int, place: str) -> float | None:
+    """Lock a study, as the first thing in a transaction: its row on PostgreSQL; SQLite has locked the file already.
+    Returns the time; None if the study is gone."""
+    here = select(studies.c.id).where(studies.c.id == study)
+    if connection.dialect.name == "sqlite":
+        return None if connection.scalar(here) is None else time.time()
+    row = here.with_for_update().subquery()
+
+    def take() -> float | None:
+        try:
+            return connection.scalar(select(_CLOCK).select_from(row))
+        except OperationalError:
+            connection.rollback()
+            raise
+
+    return wait_for(take, place, lambda: str(connection.scalar(_HOLDER, {"study": study}) or "another process"))
+
+
+def add_study(connection: Connection, row: Mapping[str, Any]) -> int:
+    """Add a study; returns its number. SQLite would use the number of a deleted study again, and a process that has
+    that one open would write to the new one; milliseconds are not used twice."""
+    if connection.dialect.name == "sqlite":
+        last = connection.scalar(select(func.max(studies.c.id))) or 0
+        row = {**row, "id": max(last + 1, int(1000 * time.time()))}
+    return int(connection.scalars(insert(studies).returning(studies.c.id), dict(row)).one())
+
+
 class Database:
     """A storage behind a URL such as sqlite:///studies.db or postgresql://user@host/database."""
 
@@ -129,6 +158,7 @@ class Database:
             raise
         self._file = None if self._engine.dialect.name != "sqlite" else sqlite_file(url)
         self._inode = None if self._file is None else self._file.stat().st_ino
+        self._is_wal = False
 
     def _check_tables(self, create: bool) -> None:
         found = schema_version(self._engine)
@@ -149,16 +179,18 @@ class Database:
         row = {"name": name, "spec": spec, "created": time.time()}
         with self._transaction() as connection:
             try:
-                connection.execute(insert(studies), row)
+                add_study(connection, row)
             except IntegrityError:
                 raise StudyExists(name) from None
 
     def spec(self, name: str) -> str:
         with self.reading() as connection:
-            found = connection.scalar(select(studies.c.spec).where(studies.c.name == name))
+            found = connection.execute(select(studies.c.id, studies.c.spec).where(studies.c.name == name)).first()
         if found is None:
+            self.forget(name)
             raise UnknownStudy(name, self.names())
-        return str(found)
+        self._ids[name] = found.id  # another process may have given the name to another study
+        return str(found.spec)
 
     def origin(self, name: str) -> str:
         return origin(self.spec(name))
@@ -207,23 +239,10 @@ class Database:
     def writing(self, name: str) -> Iterator[Writer]:
         study = self._id(name)
         with self._transaction() as connection:
-            yield _Writer(connection, study, name, self._lock(connection, study))
-
-    def _lock(self, connection: Connection, study: int) -> float:
-        """Lock a study on PostgreSQL, as the first thing in a transaction. SQLite has locked the file. Returns the
-        time."""
-        if self._engine.dialect.name == "sqlite":
-            return time.time()
-        row = select(studies.c.id).where(studies.c.id == study).with_for_update().subquery()
-
-        def take() -> float:
-            try:
-                return float(connection.scalars(select(_CLOCK).select_from(row)).one())
-            except OperationalError:
-                connection.rollback()
-                raise
-
-        return wait_for(take, self.url, lambda: str(connection.scalar(_HOLDER) or "another process"))
+            now = lock_study(connection, study, self.url)
+            if now is None:
+                raise StudyReplaced(name)
+            yield _Writer(connection, study, name, now)
 
     def snapshot(self, name: str) -> Snapshot | None:
         columns = (snapshots.c[part] for part in Snapshot._fields)
@@ -236,7 +255,7 @@ class Database:
         study = self._id(name)
         newer = (snapshots.c.study == study) & (snapshots.c.number < snapshot.number)
         with self._transaction() as connection:
-            self._lock(connection, study)
+            lock_study(connection, study, self.url)
             old = connection.scalar(select(snapshots.c.number).where(snapshots.c.study == study))
             if old is None:
                 connection.execute(insert(snapshots), {"study": study, **snapshot._asdict()})
@@ -334,6 +353,19 @@ class Database:
             raise _no_answer(self.url, reason) from reason
 
     @contextmanager
+    def at_one_moment(self) -> Iterator[Connection]:
+        """A connection that sees all tables as they are now, whatever others write."""
+        try:
+            with self._engine.connect() as connection:
+                if self._engine.dialect.name == "postgresql":
+                    connection.execution_options(isolation_level="REPEATABLE READ")
+                else:
+                    connection.execute(text("BEGIN"))
+                yield connection
+        except SQLAlchemyError as reason:
+            raise _no_answer(self.url, reason) from reason
+
+    @contextmanager
     def changing(self) -> Iterator[Connection]:
         """A transaction on tables that others keep beside the studies: all of it happens, or nothing."""
         with self._transaction() as connection:
@@ -352,6 +384,9 @@ class Database:
         try:
             with self._engine.connect() as connection:
                 if self._file is not None:
+                    if not self._is_wal:
+                        use_wal(connection)
+                        self._is_wal = True
                     begin(connection, self.url)
                     self._check_file(self._file)
                 yield connection
@@ -359,20 +394,40 @@ class Database:
         except SQLAlchemyError as reason:
             raise _no_answer(self.url, reason) from reason
 
+    def ping(self) -> None:
+        """Raise if the storage does not respond, or its file is gone."""
+        with self.reading() as connection:
+            connection.execute(select(1))
+        if self._file is not None:
+            self._check_file(self._file)
+
+    def overwrite_deleted(self) -> None:
+        """Let what was deleted be gone from a SQLite file: secure_delete has overwritten it in the log beside the file,
+        which is now written back and cut. PostgreSQL does this when it cleans its tables."""
+        if self._file is not None:
+            with self.reading() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def forget(self, name: str) -> None:
         """A study was renamed or deleted."""
         self._ids.pop(name, None)
 
     def _check_file(self, file: Path) -> None:
-        """SQLite goes on writing to a file that was deleted, and all of it is lost."""
+        """SQLite goes on writing to a file that was deleted, and all of it is lost. If another file is there, such as
+        a restored backup, the next try works with that one."""
         try:
-            same = file.stat().st_ino == self._inode
+            found = file.stat().st_ino
         except FileNotFoundError:
-            same = False
-        if not same:
-            raise StorageUnavailable(
-                f"the file of {self.url} was deleted, moved or replaced; put it back, or restore a backup"
-            )
+            found = None
+        if found == self._inode:
+            return
+        if found is not None:
+            self._inode = found
+            self._ids.clear()
+            self._engine.dispose()  # the connection at work closes when it is returned
+        raise StorageUnavailable(
+            f"the file of {self.url} was deleted, moved or replaced; put it back, or restore a backup"
+        )
 
     def _id(self, name: str) -> int:
         if name not in self._ids:
@@ -423,6 +478,10 @@ def upgrade_storage(url: str) -> tuple[str | None, str]:
 def _no_answer(url: str, reason: SQLAlchemyError) -> BadStorage:
     """Turn errors of the database into ours: it may respond later, or the same error would come again."""
     what = str(getattr(reason, "orig", None) or reason).strip().splitlines()[0]
-    if isinstance(reason, MAY_PASS) and not any(said in what for said in LASTING):
+    if isinstance(reason, IntegrityError) and "foreign key" in what.lower():
+        return BadStorage(f"a study in {url} was deleted by another program at this moment; load it again")
+    is_lost = getattr(reason, "connection_invalidated", False)  # whatever the driver calls it
+    if (is_lost or isinstance(reason, MAY_PASS)) and not any(said in what for said in LASTING):
         return StorageUnavailable(f"the storage {url} does not respond: {what}")
-    return BadStorage(f"the storage {url} cannot be used: {what}")
+    remedy = "; the file is damaged: restore a backup" if "malformed" in what or "not a database" in what else ""
+    return BadStorage(f"the storage {url} cannot be used: {what}{remedy}")

@@ -28,8 +28,7 @@ from shortlist.core.problem import Problem
 from shortlist.core.stopping.base import StoppingRule
 from shortlist.core.tally import Block, Vote, as_block
 from shortlist.errors import NeedsJudges, NothingToAsk, StudyArchived, StudyDone, StudyPaused, VoidJudge
-from shortlist.study.answer_table import AnswerTable, Facts
-from shortlist.study.claims import NO_CASES, Ballots, CasePool, Pools
+from shortlist.study.claims import NO_CASES, AnswerTable, Ballots, CasePool, Facts, Pools
 from shortlist.study.events import (
     Archived,
     Asked,
@@ -61,7 +60,7 @@ MOST_FITS = 500  # constrained fits that one point of a glr study may cost
 
 class BoundPoint(NamedTuple):
     """The error bound after `votes` votes, about how many more votes were needed then, and the share of the proof that
-    was filled: the average over all items of what `loop.filled` says."""
+    was filled: the average over all items that are left of what `loop.filled` says."""
 
     votes: int
     error_bound: float
@@ -131,7 +130,8 @@ class StudyState(NamedTuple):
     @property
     def facts(self) -> Facts:
         """Which items are ahead of which by known answers alone."""
-        return self.table.facts(self.ahead.problem.n, self.ahead.problem.min_judges, self.spent, self.voided)
+        problem = self.ahead.problem
+        return frozenset() if problem.withdrawn else _known(self, problem)
 
     def is_pending(self, question: int) -> bool:
         found = self.unsettled.get(question)
@@ -258,15 +258,16 @@ def goes_back(event: Changed, state: StudyState) -> StudyState | None:
 
 def _with_settings(event: Changed, state: StudyState) -> Problem:
     old = state.settled.problem
-    problem = replace(old, **event.settings)
+    gone = tuple(event.settings.get("withdrawn", old.withdrawn))  # a list if it was read from JSON
+    problem = replace(old, **{**event.settings, "withdrawn": gone})
     if problem.delta != old.delta and (state.n_asked or state.bound_history != START):
-        return replace(problem, largest_delta=old.stated_delta)
+        return replace(problem, largest_delta=old.accepted_delta)
     return problem
 
 
 def _under(state: StudyState, problem: Problem) -> StudyState:
     """The state with these settings, which may end the study."""
-    state, pending = _with_facts(state, problem.min_judges), pending_votes(state)
+    state, pending = _with_facts(state, problem), pending_votes(state)
     with one_thread():
         settled = revisions.change(state.settled, problem, pending)
         history = _extended(state.bound_history, settled, pending)
@@ -419,16 +420,26 @@ def _knowing(state: StudyState, table: AnswerTable) -> StudyState:
     return state if table is state.table else _with_facts(state._replace(table=table))
 
 
-def _with_facts(state: StudyState, min_judges: int | None = None) -> StudyState:
-    """With what the known answers of so many judges decide. A tolerance allows other answers than the best, so there
-    they decide nothing."""
-    problem = state.ahead.problem
+def _with_facts(state: StudyState, problem: Problem | None = None) -> StudyState:
+    """With what the known answers of enough judges decide, and all other items ahead of those that are withdrawn in
+    this problem. A tolerance allows other answers than the best, so there they decide nothing."""
+    problem = problem or state.ahead.problem
     if not state.any_order or problem.tolerance or state.settled.verdict.done:
         return state
-    facts = state.table.facts(problem.n, min_judges or problem.min_judges, state.spent, state.voided)
+    facts = _left_ahead(problem) if problem.withdrawn else _known(state, problem)
     with one_thread():
         known = revisions.know(state.ahead, facts)
     return state if known is state.ahead else state._replace(settled=known, ahead=known)
+
+
+def _known(state: StudyState, problem: Problem) -> Facts:
+    return state.table.facts(problem.n, problem.min_judges, state.spent, state.voided)
+
+
+def _left_ahead(problem: Problem) -> Facts:
+    """Every item that is left is ahead of every one that was withdrawn."""
+    left = set(range(problem.n)) - set(problem.withdrawn)
+    return frozenset((item, gone) for item in left for gone in problem.withdrawn)
 
 
 def _close(state: StudyState, closed: Unsettled, is_struck: bool = False) -> StudyState:
@@ -480,7 +491,8 @@ def _extended(history: BoundHistory, state: loop.State, pending: Block | None) -
     bound = verdict.error_bound
     if not (is_reported or verdict.done):
         bound = loop.examine(state, pending).error_bound if is_recorded(state.problem, state.stopping) else 1.0
-    return (*history, BoundPoint(verdict.votes, bound, verdict.votes_left, float(loop.filled(state, pending).mean())))
+    filled = np.delete(loop.filled(state, pending), list(state.problem.withdrawn))
+    return (*history, BoundPoint(verdict.votes, bound, verdict.votes_left, float(filled.mean())))
 
 
 def is_recorded(problem: Problem, stopping: StoppingRule) -> bool:

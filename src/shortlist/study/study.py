@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 from shortlist.core.outcomes import outcome_told
 from shortlist.core.problem import whole
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
@@ -24,7 +24,6 @@ from shortlist.errors import (
     UnknownQuestion,
     VoidJudge,
 )
-from shortlist.study.ballots import open_ballot, struck_out
 from shortlist.study.caveats import import_caveats
 from shortlist.study.claims import NO_CASES, CasePool, check_change, check_min_judges
 from shortlist.study.events import (
@@ -48,17 +47,24 @@ from shortlist.study.events import (
     Withdrawn,
 )
 from shortlist.study.importing import ImportRows, make_import
-from shortlist.study.questions import Pair, Pairs, Question, as_outcomes, check_pairs, number_of_pair
-from shortlist.study.settling import (
+from shortlist.study.questions import (
     SETTLES_AFTER,
+    Pair,
+    Pairs,
+    Question,
     all_answers,
     also_asked,
     answers_of,
+    as_outcomes,
+    check_pairs,
     due,
     is_fresh,
     leaving,
+    number_of_pair,
+    open_ballot,
     skipping,
     still_free,
+    struck_out,
     useless,
 )
 from shortlist.study.state import (
@@ -346,9 +352,9 @@ class Study(StudyView):
                 "imported votes do not say that each case was used once; import them into a study whose "
                 "cases_claim is 'these'"
             )
-        if self.stopping.name == "cuts":
+        if self.problem.withdrawn:
             raise BadProblem(
-                "stopping rule cuts proves nothing from imported votes; import them into a study with stopping='edges'"
+                "items were withdrawn from this study, and its proof does not cover imported votes; create a new study"
             )
         with self._sync.transaction():
             for voided in self._state.voided.intersection(name for name in rows.judge if name is not None):
@@ -403,8 +409,50 @@ class Study(StudyView):
                 self._add(Changed(changes))
         return self.verdict
 
+    def withdraw_item(self, item: str) -> Verdict[str]:
+        """Withdraw an item after the first question: the answer is then the best k of the other items. Nothing new is
+        asked about it. Its votes stay in the record; what it lost still counts, and what it won proves nothing.
+
+        The price: a proved answer is then wrong with probability at most delta (1 + j/k) after j items were withdrawn
+        (delta (1 + j) if k is more than half of the items), and the guarantee says so. It needs a top k, k+1, ..., k+j
+        (docs/guarantee.md). It does not matter why or when the item is withdrawn. It cannot be taken back.
+
+        Raises BadProblem before the first question, with other stopping rules than edges, with a tolerance, with
+        imported votes or known answers, and if no more than k items would be left.
+        """
+        with self._sync.transaction():
+            self._add(*due(self._state, self._sync.now()))
+            if item not in self._number:
+                raise BadProblem(f"{item!r} is not an item of this study")
+            gone = (*self.problem.withdrawn, self._number[item])
+            self._check_withdrawal()
+            replace(self.problem, withdrawn=gone)  # which checks them
+            self._add(Changed({"withdrawn": gone}))
+        return self.verdict
+
+    def _check_withdrawal(self) -> None:
+        if not self._state.n_asked:
+            raise BadProblem(
+                "nothing was asked yet: create the study without the item, or remove it from the items on the web"
+            )
+        if self.stopping.name != "edges":
+            raise BadProblem(
+                f"proofs by {self.stopping.name} do not cover withdrawn items. Create a new study of the other items; "
+                "with stopping='edges', items can be withdrawn from it"
+            )
+        if any(row.question is None for row in self._sync.table.rows) or self._state.table.pairs:
+            raise BadProblem(
+                "an item cannot be withdrawn from a study with imported votes or stored answers to a list of cases; "
+                "create a new study with the other items"
+            )
+
     def _check_min_judges(self, number: int) -> None:
         """Raise BadProblem if proofs of this study cannot rest on so many judges."""
+        if number > 1 and self.stopping.name == "cuts":
+            raise BadProblem(
+                "this study rejects whole sets of items (the stopping rule cuts), which does not tell judges apart, "
+                f"and its rule is fixed. Create a new study with min_judges={number} and stopping='edges'"
+            )
         check_min_judges(number, self.stopping)
         is_begun = self._state.n_asked > 0 or bool(self._sync.table.rows)
         if number > 1 and is_begun and self._state.ahead.evidence.kept_ledger.by_judge is None:
@@ -437,6 +485,8 @@ class Study(StudyView):
     def _allowed(self, pair: int) -> int:
         if self.problem.allowed is not None and pair not in self.problem.allowed:
             raise BadProblem("this pair is not among the allowed pairs of the study; ask about another")
+        if pair in self.problem.withdrawn_pairs:
+            raise BadProblem("an item of this pair was withdrawn; ask about another")
         return pair
 
     def _pool(self, cases: Cases, once: bool) -> CasePool:

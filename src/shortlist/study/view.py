@@ -7,12 +7,18 @@ from shortlist.core import loop
 from shortlist.core.linalg import one_thread
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.base import SamplingRule
-from shortlist.core.stopping.base import StoppingRule
+from shortlist.core.stopping.base import StoppingRule, Verdict, named, renamed
 from shortlist.core.stopping.posterior import chances
-from shortlist.core.stopping.verdict import Verdict, named, renamed
 from shortlist.core.tally import Tally, evolve
 from shortlist.errors import UnknownQuestion
-from shortlist.study.caveats import correction_caveats, find_caveats, import_caveats, other_studies, table_caveats
+from shortlist.study.caveats import (
+    correction_caveats,
+    find_caveats,
+    import_caveats,
+    other_studies,
+    table_caveats,
+    withdrawal_caveats,
+)
 from shortlist.study.claims import (
     CasesClaim,
     JudgesClaim,
@@ -23,9 +29,8 @@ from shortlist.study.claims import (
     with_claims,
 )
 from shortlist.study.events import Asked, CountedVote, Entry, Event, Head, Setups
-from shortlist.study.questions import Question, advise
+from shortlist.study.questions import Question, advise, voiding
 from shortlist.study.rows import Correction, Row, Status, as_frame, counted, study_html
-from shortlist.study.settling import voiding
 from shortlist.study.state import BoundHistory, StudyState, apply_all, empty_state, pending_votes
 from shortlist.study.storage import MemoryStorage, Spent, Storage
 from shortlist.study.sync import Sync
@@ -159,7 +164,7 @@ class StudyView:
         table, state, once = self._sync.table, self._state, self._state.pools.is_once
         votes, public = counted(table.rows), self.judges_claim == "public"
         found = find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
-        found += correction_caveats(table.corrections)
+        found += correction_caveats(table.corrections) + withdrawal_caveats(table.withdrawals, self.problem)
         return found + (
             table_caveats(state.table, state.facts, self.items, self.problem.k, top) if state.table.pairs else ()
         )
@@ -168,6 +173,11 @@ class StudyView:
     def corrections(self) -> list[Correction]:
         """What the owner corrected of what judges are shown."""
         return list(self._sync.table.corrections)
+
+    @property
+    def withdrawn(self) -> tuple[str, ...]:
+        """The items that were withdrawn. The answer is among the others."""
+        return tuple(self.items[item] for item in self.problem.withdrawn)
 
     def examine(self) -> Verdict[str]:
         """The full verdict: the current error bound, which items are proved in or out, and caveats, also about other
@@ -204,10 +214,11 @@ class StudyView:
 
     @property
     def filled(self) -> dict[str, float]:
-        """How much of the proof about each item is there, from 0 to 1. All are 1 when the answer is proved."""
+        """How much of the proof about each item that is left is there, from 0 to 1. All are 1 when it is proved."""
         with one_thread():
             shares = loop.filled(self._state.settled, pending_votes(self._state))
-        return dict(zip(self.items, map(float, shares), strict=True))
+        found = dict(zip(self.items, map(float, shares), strict=True))
+        return {item: share for item, share in found.items() if item not in self.withdrawn}
 
     @property
     def advice(self) -> str | None:

@@ -18,7 +18,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from shortlist.errors import BadVotes, NotInstalled, ShortlistError
 
@@ -37,6 +37,7 @@ UNSUPPORTED = {
 DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV with semicolons", "|": "CSV with bars"}
 MAX_FIELD = 2**31 - 1  # the largest limit that the csv module takes on every platform
 BLANK = " \t\r\n"
+TOO_LARGE = "it has more than a gigabyte, unpacked; split it, or leave out what is not needed"
 
 _one_at_a_time = Lock()
 
@@ -111,14 +112,26 @@ def is_parquet(path: str | Path) -> bool:
     return Path(path).suffix.lower() in (".parquet", ".pq") or _opened(path, lambda: _begins(Path(path), b"PAR1"))
 
 
-def read_bytes(path: str | Path) -> Bytes:
-    """The bytes of a file or of standard input, unpacked if gzip packed them. Raises BadVotes."""
+def read_bytes(path: str | Path, most: int | None = None) -> Bytes:
+    """The bytes of a file or of standard input, unpacked if gzip packed them. Raises BadVotes, also if there are more
+    than `most`."""
     named = Path("") if str(path) == STANDARD_INPUT else Path(path)
-    data = _opened(path, sys.stdin.buffer.read if str(path) == STANDARD_INPUT else named.read_bytes)
+    if str(path) == STANDARD_INPUT:
+        data = _opened(path, lambda: _limited(sys.stdin.buffer, most))
+    else:
+        with _opened(path, lambda: named.open("rb")) as file:
+            data = _opened(path, lambda: _limited(file, most))
     if data.startswith(GZIP):
-        data = _opened(path, lambda: gzip.decompress(data))
+        data = _opened(path, lambda: _limited(gzip.GzipFile(fileobj=io.BytesIO(data)), most))
         named = named.with_suffix("") if named.suffix.lower() == ".gz" else named
     return Bytes(shown_path(path), named.suffix.lower(), data)
+
+
+def _limited(file: BinaryIO | gzip.GzipFile, most: int | None) -> bytes:
+    data = file.read() if most is None else file.read(most + 1)
+    if most is not None and len(data) > most:
+        raise ValueError(TOO_LARGE)
+    return data
 
 
 def _opened(path: str | Path, read: Callable[[], T]) -> T:

@@ -28,6 +28,7 @@ TABLE_COLUMNS = {  # of a table of items, with the words that people write above
     "audio": ("audio", "sound"),
     "video": ("video", "film"),
     "format": ("format",),
+    "track": ("track",),
 }
 
 
@@ -94,6 +95,7 @@ def _kind(data: bytes) -> tuple[str | None, tuple[int, int] | None]:
 
 
 Row = tuple[str, str | Path | None]
+TOO_LONG = "has more cells than the first line, so a text may be cut off; put texts with the separator in double quotes"
 
 
 def _file(path: Path) -> Iterator[Row]:
@@ -129,6 +131,8 @@ def _tsv_rows(file: Iterable[str]) -> Iterator[Row]:
 def _table(file: Iterable[str], delimiter: str) -> Iterator[Row]:
     reader = csv.DictReader(file, delimiter=delimiter, skipinitialspace=True)
     for row in reader:
+        if any(row.get(None) or ()):
+            raise BadProblem(f"line {reader.line_num} {TOO_LONG}")
         yield _row(row, reader.line_num)
 
 

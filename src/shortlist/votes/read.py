@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,8 @@ def _votes(
     weight = _weights(source, parts, bad)
     judge, case, id_ = (_labels(source, parts, extra, bad) for extra in ("judge", "case", "id"))
     unit = _units(source, units[1], bad)
+    if id_ is not None:
+        _repeats(source.lines, list(zip(*ends, judge or repeat(None), case or repeat(None), id_, strict=False)), bad)
     good = [row for row in range(len(source.lines)) if row not in bad]
 
     def kept(values: Sequence[Any] | None) -> list[Any]:
@@ -203,6 +206,16 @@ def _votes(
     first, second = map(kept, ends)
     table = make_table(first, second, outcome[good], weight[good], kept(judge), kept(case), kept(source.lines))
     return replace(table, unit_name=units[0], unit=as_labels(kept(unit)), id=as_labels(kept(id_))), words
+
+
+def _repeats(lines: Sequence[int], votes: Sequence[tuple[str | None, ...]], bad: Reasons) -> None:
+    """Refuse a row with the items, the judge, the case and the id of another line: it is the same vote again, as in two
+    exports of one study that were put together."""
+    seen: dict[tuple[str | None, ...], int] = {}
+    for row, (line, (first, second, *labels)) in enumerate(zip(lines, votes, strict=True)):
+        vote = (*sorted((first or "", second or "")), *labels)
+        if labels[-1] is not None and seen.setdefault(vote, line) != line:
+            bad.setdefault(row, f"it is the vote of line {seen[vote]} again: {shown(labels[-1])}")
 
 
 def _units(source: Source, places: Sequence[int], bad: Reasons) -> Units | None:

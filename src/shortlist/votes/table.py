@@ -1,20 +1,41 @@
-"""Votes as arrays, with the names behind the numbers."""
+"""Votes as arrays, with the names behind the numbers; `write_votes` writes them to a file so that they read back the
+same.
 
-from collections.abc import Sequence
+The columns are first, second, outcome, weight, judge, case and unit. Names are written unchanged. A spreadsheet reads a
+name that begins with = + - or @ as a formula, but a prefix would change the name; docs/guides/vote-files.md says how to
+open such a file.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shortlist.core.pairs import Floats, Ints
+from shortlist.core.problem import shown
 from shortlist.core.units import find_units
-from shortlist.errors import BadVotes
+from shortlist.errors import BadVotes, ShortlistError
+from shortlist.votes.cells import EXACT, name
 from shortlist.votes.files import BadRow, load
 
 Labels = tuple[str | None, ...]
 Units = tuple[str | tuple[str, ...] | None, ...]  # a tuple: rows that share one of its labels are one unit
 MAX_WEIGHT, MAX_VOTES = 1e12, 1e15  # above these, floats no longer count single votes
+ROW = "row"
+CLAIMS = {
+    "case": "A proof then holds for cases like these, judged by these judges",
+    "judge": "A proof then holds for judges like these, on these cases",
+    "case,judge": "A proof then holds for other cases and other judges like these",
+    ROW: "A proof then holds if every row drew its case and its judge afresh",
+}
+OTHER = "A proof then holds for other values of {} like these, with everything else as it is here"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,16 +131,6 @@ def as_labels(labels: Sequence[str | None] | None) -> Labels | None:
     return None if labels is None or all(one is None for one in labels) else tuple(labels)
 
 
-ROW = "row"
-CLAIMS = {
-    "case": "A proof then holds for cases like these, judged by these judges",
-    "judge": "A proof then holds for judges like these, on these cases",
-    "case,judge": "A proof then holds for other cases and other judges like these",
-    ROW: "A proof then holds if every row drew its case and its judge afresh",
-}
-OTHER = "A proof then holds for other values of {} like these, with everything else as it is here"
-
-
 class UnitReport(NamedTuple):
     """The units of a file. `unused` rows never count: their unit has an earlier row on the same pair."""
 
@@ -152,3 +163,96 @@ def report_units(table: VoteTable) -> UnitReport:
     _, units = find_units(len(table.items), table.first, table.second, table.unit)
     unused = 0 if units.regular else int(np.count_nonzero(units.share == 0))
     return UnitReport(table.unit_name, units.size, len(table), units.regular, unused)
+
+
+def write_votes(path: str | Path, table: VoteTable) -> None:
+    """Write votes as .csv, .tsv, .jsonl, .json or .parquet.
+
+    Raises BadVotes, and writes nothing, if they would not read back the same.
+    """
+    file = Path(path)
+    render = WRITERS.get(file.suffix.lower())
+    if render is None:
+        raise BadVotes(f"{file} has an unknown suffix; choose one of {', '.join(WRITERS)}")
+    columns = table.columns()
+    _check(columns)
+    data = render(columns)
+    try:
+        file.write_bytes(data)
+    except OSError as reason:
+        raise BadVotes(f"cannot write {file}: {reason.strerror or reason}") from None
+
+
+def _check(columns: dict[str, list[Any]]) -> None:
+    for part in ("first", "second", "judge", "case", "unit"):
+        for cell in set(columns.get(part, ())):
+            if cell is None and part in ("judge", "case", "unit"):
+                continue
+            if not isinstance(cell, str) or not cell or _name(cell) != cell:
+                raise BadVotes(
+                    f"{part} {shown(cell)} would not read back; remove blanks around it and control characters"
+                )
+    for one, other in zip(columns["first"], columns["second"], strict=True):
+        if one == other:
+            raise BadVotes(f"{shown(one)} against itself is not a pair; name two different items")
+    for outcome, weight in zip(columns["outcome"], columns["weight"], strict=True):
+        if not math.isfinite(outcome) or not 0 <= weight <= MAX_WEIGHT:
+            raise BadVotes(f"outcome {outcome:g} with weight {weight:g} would not read back")
+    if sum(columns["weight"]) > MAX_VOTES:
+        raise BadVotes(f"the weights add up to more than {MAX_VOTES:.0e} votes; they would not read back")
+
+
+def _name(cell: str) -> str | None:
+    try:
+        return name(cell)
+    except ShortlistError:
+        return None
+
+
+def _delimited(delimiter: str) -> Callable[[dict[str, list[Any]]], bytes]:
+    def render(columns: dict[str, list[Any]]) -> bytes:
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, delimiter=delimiter)
+        writer.writerow(columns)
+        numbers = {part: list(map(_short, columns[part])) for part in ("outcome", "weight")}
+        writer.writerows(zip(*{**columns, **numbers}.values(), strict=True))
+        return text.getvalue().encode()
+
+    return render
+
+
+def _short(value: float) -> float | int:
+    """1 rather than 1.0, where it is the same number."""
+    return int(value) if value.is_integer() and abs(value) < EXACT else value
+
+
+def _entries(columns: dict[str, list[Any]]) -> list[str]:
+    rows = zip(*columns.values(), strict=True)
+    return [json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows]
+
+
+def _json_lines(columns: dict[str, list[Any]]) -> bytes:
+    return "".join(entry + "\n" for entry in _entries(columns)).encode()
+
+
+def _json_array(columns: dict[str, list[Any]]) -> bytes:
+    return ("[\n" + ",\n".join(_entries(columns)) + "\n]\n").encode()
+
+
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
+    arrow = load("pyarrow", "a Parquet file")
+    types = {part: arrow.float64() if part in ("outcome", "weight") else arrow.string() for part in columns}
+    buffer = io.BytesIO()
+    load("pyarrow.parquet", "a Parquet file").write_table(arrow.table(columns, schema=arrow.schema(types)), buffer)
+    return buffer.getvalue()
+
+
+WRITERS = {
+    ".csv": _delimited(","),
+    ".tsv": _delimited("\t"),
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json_array,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+}

@@ -20,6 +20,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Match
 
 from shortlist import __version__, errors
@@ -27,7 +28,7 @@ from shortlist.errors import BadProblem
 from shortlist.study.sql import Database
 from shortlist.web.auth import Kind, create_token, has_owner
 from shortlist.web.middleware import PROBLEM, RequestMiddleware, log, log_config, problem
-from shortlist.web.routes import items, judges, pages, questions, results, studies
+from shortlist.web.routes import judges, pages, questions, results, studies
 from shortlist.web.service import METRICS_FOLDER, Service, Settings
 
 STATUS: dict[type[errors.ShortlistError], int] = {
@@ -38,14 +39,15 @@ STATUS: dict[type[errors.ShortlistError], int] = {
     errors.AlreadyAnswered: 409,
     errors.StudyArchived: 409,
     errors.StudyExists: 409,
+    errors.StudyReplaced: 409,
     errors.BadJudge: 409,
     errors.BadStorage: 503,
     errors.NotInstalled: 501,
     errors.BadInput: 422,
 }
 ROUTERS = (
-    judges.sessions, studies.router, items.router, results.router, judges.router, questions.router, items.uploads,
-    pages.router,
+    judges.sessions, studies.router, studies.items_router, results.router, judges.router, questions.router,
+    studies.uploads, pages.router,
 )  # fmt: skip
 SWITCH = 0.0005  # seconds; Python's default is 5 ms
 GRACE = 10  # seconds for running requests when the service is stopped
@@ -97,7 +99,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.service = service
     for router in ROUTERS:
         app.include_router(router)
-    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
+    files = StaticFiles(directory=Path(__file__).parent / "static")
+    app.mount("/static", GZipMiddleware(files, minimum_size=500, compresslevel=6))  # nothing secret is in them
     app.add_middleware(RequestMiddleware, service=service)
     app.add_exception_handler(errors.ShortlistError, _library_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
@@ -152,7 +155,9 @@ def _shorten_waits() -> None:
     sys.setswitchinterval(SWITCH)
 
 
-def _library_error(_: Request, error: Exception) -> Response:
+def _library_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, errors.StudyReplaced):
+        request.app.state.service.studies.clear()  # the next request reads it again
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
     detail = "the storage does not answer; try again" if status == 503 else str(error)
     if status == 503:

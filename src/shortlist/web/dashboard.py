@@ -1,4 +1,6 @@
-"""What the owner sees while a study runs: the verdict, items, judges, pairs and the last votes."""
+"""What the owner sees while a study runs: the verdict, items, judges, pairs and the last votes; what the judges did
+(votes, shares of the evidence, what to look at, reasons); and all that is stored about one judge.
+"""
 
 import math
 from collections import Counter, defaultdict
@@ -10,21 +12,36 @@ import numpy as np
 from shortlist.analysis.judges import judge_agreements
 from shortlist.analysis.ranking import rank_items
 from shortlist.analysis.votes import study_votes
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.study.caveats import evidence_by_judge
+from shortlist.study.events import DROPPED, EXPIRED, LEFT, VOIDED
 from shortlist.study.rows import STATUSES, Row
 from shortlist.study.rows import counted as counted_rows
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
 from shortlist.web.auth import Kind, has_link
 from shortlist.web.display import Content, is_closed, load_display
-from shortlist.web.judges import list_judges, names_by_key, with_names
+from shortlist.web.judges import (
+    Judge,
+    conflicts_of,
+    list_conflicts,
+    list_judges,
+    look_alikes,
+    names_by_key,
+    notes_of,
+    with_names,
+)
 from shortlist.web.service import Agreements, OpenStudy
 
 MOST_PAIRS = 2000
 MOST_RECENT = 50
 MOST_POINTS = 400  # of the error bound
 SPANS, MOST_BUSY = 30, 12  # of time, and judges with a line of their own
+BURST, BURST_SECONDS = 10, 12.0  # answers, faster than somebody can read ten pairs
+CROWD, CROWD_SECONDS = 5, 15.0  # judges who come by the open link at the same moment
+LARGE_SHARE = 0.5
+ONE_SIDE, ENOUGH_VOTES = 0.9, 20
+MOST_REMARKS = 200
 
 
 def state_of(database: Database, opened: OpenStudy) -> str:
@@ -88,15 +105,13 @@ def votes_left_range(verdict: Verdict[str], delta: float) -> tuple[float | None,
 def plain_sentence(opened: OpenStudy, verdict: Verdict[str]) -> str:
     """The verdict for people who know nothing of statistics. A proof is stated with its assumption."""
     study, k = opened.study, opened.study.problem.k
-    size = f"the best {k} of {len(study.items)}" if k > 1 else f"the best of {len(study.items)}"
+    left = study.problem.left
+    size = f"the best {k} of {left}" if k > 1 else f"the best of {left}"
     names = joined([opened.display.title(item) for item in verdict.top])
     are, votes = "are" if k > 1 else "is", f"{verdict.votes:,} vote{'' if verdict.votes == 1 else 's'}"
     if verdict.reason == "certified":
-        beats = f"If there is a top {k} that no other item beats on average, this"
-        if study.problem.tolerance:
-            most = f"{50 + 100 * study.problem.tolerance:g} %"
-            beats = f"No other item beats one of these in more than {most} of all votes: this, for items in one order,"
-        return f"Proved: {names} {are} {size}. {beats} is wrong with probability at most {100 * verdict.error:.3g} %."
+        error = f"{100 * verdict.error:.3g} %"
+        return f"Proved: {names} {are} {size}. {_assumption(study)} is wrong with probability at most {error}."
     if verdict.reason == "no top":
         return f"There is no {size.removeprefix('the ')}: what is known about the items speaks against every choice."
     if verdict.done:
@@ -104,6 +119,16 @@ def plain_sentence(opened: OpenStudy, verdict: Verdict[str]) -> str:
     if not verdict.votes:
         return f"No votes yet. This study looks for {size}."
     return f"Not proved yet. After {votes} the best guess is: {names} {are} {size}."
+
+
+def _assumption(study: Study) -> str:
+    problem = study.problem
+    if problem.tolerance:
+        most = f"{50 + 100 * problem.tolerance:g} %"
+        return f"No other item beats one of these in more than {most} of all votes: this, for items in one order,"
+    tops = joined([f"a top {size}" for size in range(problem.k, problem.k + len(study.withdrawn) + 1)])
+    counting = ", counting withdrawn items" if study.withdrawn else ""
+    return f"If there is {tops} that no other item beats on average{counting}, this"
 
 
 def joined(names: Sequence[str]) -> str:
@@ -129,7 +154,7 @@ def _items(opened: OpenStudy, verdict: Verdict[str], filled: dict[str, float]) -
     study = opened.study
     return [
         {
-            "title": opened.display.title(place.item), "filled": filled[place.item],
+            "title": opened.display.title(place.item), "filled": filled.get(place.item, 0.0),
             "name": place.item, "utility": place.utility, "low": place.low, "high": place.high,
             "chance": place.chance, "proved": place.proved, "top": place.in_top,
             "votes": round(place.votes),
@@ -253,4 +278,112 @@ def _settings(opened: OpenStudy) -> dict[str, Any]:
         "instructions": display.instructions, "cases": [case.text for case in display.cases],
         "cases_claim": study.cases_claim, "judges_claim": study.judges_claim, "ballot_size": study.ballot_size,
         "min_judges": problem.min_judges,
+    }  # fmt: skip
+
+
+def panel(database: Database, opened: OpenStudy) -> dict[str, Any]:
+    """The fields of `schemas.Panel` that come from the votes and the judges."""
+    opened.study.close_due()
+    people = list_judges(database, opened.id)
+    flags = _flags(opened, people)
+    names, by_id = {judge.key: judge.name for judge in people}, {judge.id: judge.name for judge in people}
+    conflicts = [
+        {"judge": by_id[judge], "item": item, "declared": declared}
+        for judge, item, declared in list_conflicts(database, opened.id)
+    ]
+    return {
+        "judges": [_watched(opened, judge, flags[judge.key]) for judge in people],
+        "conflicts": conflicts,
+        "remarks": _remarks(opened, notes_of(database, opened.id), names),
+    }
+
+
+def _watched(opened: OpenStudy, judge: Judge, flags: list[str]) -> dict[str, Any]:
+    count = Counter(row.status for row in opened.study.rows_of(judge.key))
+    return {
+        "name": judge.name, "pseudonym": judge.key, "email": judge.email,
+        "state": "voided" if judge.key in opened.study.voided else judge.state, "open_link": judge.is_open,
+        "active": judge.active, "joined": judge.created, "votes": count["counted"] + count["answered"],
+        "skips": count["skipped"], "lost": count["lost"], "late": count["late"],
+        "share": agreements_of(opened).shares.get(judge.key), "flags": flags,
+    }  # fmt: skip
+
+
+def _remarks(opened: OpenStudy, notes: dict[int, str], names: dict[str, str]) -> list[dict[str, Any]]:
+    """What judges wrote, and why they skipped, newest first. The judge's own words say more than the kind of skip."""
+    found = []
+    for row in reversed(opened.study.rows):
+        text = notes.get(-1 if row.question is None else row.question) or (row.reason if _is_skip(row) else "")
+        if text and row.status not in ("pending", "answered"):
+            named = names.get(row.judge or "", row.judge or "")
+            found.append(
+                {"judge": named, "first": row.first, "second": row.second, "outcome": row.outcome, "text": text}
+            )
+        if len(found) == MOST_REMARKS:
+            break
+    return found
+
+
+def _is_skip(row: Row) -> bool:
+    """Whether the judge skipped it; the service closes questions too."""
+    return row.status in ("skipped", "lost") and row.reason not in (DROPPED, EXPIRED, LEFT, VOIDED)
+
+
+def _flags(opened: OpenStudy, people: Sequence[Judge]) -> dict[str, list[str]]:
+    flags: dict[str, list[str]] = {judge.key: [] for judge in people}
+    keys = {judge.name: judge.key for judge in people}
+    for group in look_alikes(keys):
+        for name in group:
+            others = ", ".join(other for other in group if other != name)
+            flags[keys[name]].append(f"The name looks like {others}.")
+    for judge in people:
+        flags[judge.key] += [text for text in (_crowd(judge, people), *_habits(opened, judge.key)) if text]
+    return flags
+
+
+def _crowd(judge: Judge, people: Sequence[Judge]) -> str:
+    near = [other for other in people if other.is_open and abs(other.created - judge.created) <= CROWD_SECONDS]
+    if not judge.is_open or len(near) < CROWD:
+        return ""
+    return f"Came by the open link within {CROWD_SECONDS:.0f} seconds of {len(near) - 1} others."
+
+
+def _habits(opened: OpenStudy, key: str) -> list[str]:
+    """What stands out in the votes of one judge."""
+    agreements = agreements_of(opened)
+    found, share = agreements.judges.get(key), agreements.shares.get(key, 0.0)
+    texts = [_burst(opened.study.rows_of(key))]
+    if share > LARGE_SHARE and len(agreements.shares) > 1:
+        texts.append(f"Gave {100 * share:.0f} % of the evidence.")
+    first = None if found is None else found.position_bias.first
+    if first is not None and first.votes >= ENOUGH_VOTES and max(first.share, 1 - first.share) > ONE_SIDE:
+        side = "A" if first.share > ONE_SIDE else "B"
+        texts.append(f"Chose {side} in {100 * max(first.share, 1 - first.share):.0f} % of {first.votes:.0f} answers.")
+    return texts
+
+
+def _burst(rows: Sequence[Row]) -> str:
+    """The most answers in the shortest time."""
+    times = sorted(row.closed_at for row in rows if row.outcome is not None and row.closed_at is not None)
+    spans = [late - early for early, late in zip(times, times[BURST - 1 :], strict=False)]
+    if not spans or min(spans) > BURST_SECONDS:
+        return ""
+    return f"Gave {BURST} answers within {max(min(spans), 0.1):.1f} seconds."
+
+
+def personal_data(database: Database, opened: OpenStudy, judge: Judge) -> dict[str, Any]:
+    """The fields of `schemas.PersonalData`."""
+    notes = notes_of(database, opened.id, judge.id)
+    answers = [
+        {
+            "id": f"{opened.study.name}.{row.question}", "first": row.first, "second": row.second,
+            "outcome": row.outcome, "status": row.status, "reason": row.reason,
+            "note": notes.get(row.question, ""), "asked_at": row.asked_at, "closed_at": row.closed_at,
+        }
+        for row in opened.study.rows_of(judge.key)
+        if row.question is not None
+    ]  # fmt: skip
+    return {
+        "name": judge.name, "pseudonym": judge.key, "email": judge.email, "joined": judge.created,
+        "conflicts": sorted(conflicts_of(database, judge.id)), "answers": answers,
     }  # fmt: skip

@@ -244,19 +244,13 @@ def notes_of(database: Database, study_id: int, judge: int | None = None) -> dic
 
 
 def erase(database: Database, judge: Judge) -> str:
-    """Erase a judge's name, address and notes, and end their links. Votes stay under the pseudonym, which is returned.
-
-    Raises BadJudge for a judge from before votes had pseudonyms: the name is then part of the events."""
-    if not IS_PSEUDONYM.fullmatch(judge.key):
-        raise BadJudge(
-            f"the votes of {judge.name!r} were stored under this name by an older version, and events cannot be "
-            "changed; to erase the name, delete the study"
-        )
+    """Erase a judge's name, address and notes, and end their links. Votes stay under the pseudonym that is returned."""
     with database.changing() as connection:
         here = judges.c.id == judge.id
         connection.execute(update(judges).where(here).values(name=judge.key, email=None))
         connection.execute(delete(notes).where(notes.c.judge == judge.id))
         connection.execute(update(tokens).where(tokens.c.judge == judge.id).values(revoked=True))
+    database.overwrite_deleted()
     return judge.key
 
 

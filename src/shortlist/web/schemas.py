@@ -20,6 +20,7 @@ def _printable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_printable)]
+TrackName = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^\w[\w .\-]{0,39}$")]
 ItemName = Annotated[Text, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 Address = Annotated[Text, Field(max_length=2000)]
 PersonName = Annotated[
@@ -75,6 +76,7 @@ class ItemIn(Strict):
     answers: dict[str, Annotated[Text, Field(max_length=20_000)]] = Field(
         default_factory=dict, description="Texts by case (its text or its id), shown instead of `text` on that case."
     )
+    track: TrackName | None = Field(default=None, description="The group of the item, for an event with tracks.")
 
 
 class StudyIn(Strict):
@@ -133,6 +135,7 @@ class StudyItems(BaseModel):
     items: list[ItemIn]
     titles: dict[str, str] = Field(description="Names that were corrected, by the name that the study knows.")
     can_edit: bool = Field(description="Whether items can still be added, removed and moved: nothing was asked yet.")
+    withdrawn: list[str] = Field(description="Items that were withdrawn after the first question.")
 
 
 class StudyItemsIn(Strict):
@@ -149,10 +152,30 @@ class CorrectionIn(Strict):
     image: Address | None = None
 
 
+class WithdrawIn(Strict):
+    item: ItemName = Field(description="The name that the study knows the item by.")
+
+
 class StudyLine(BaseModel):
     name: str
     state: str
     sentence: str
+    event: str | None = Field(default=None, description="The event that the study is a track of.")
+
+
+class Track(StudyLine):
+    """One study of an event."""
+
+    track: str
+    items: int
+    votes: int
+    judges: int = Field(description="Judges who have answered.")
+    filled: float = Field(description="The share of the proof that is filled, from 0 to 1.")
+
+
+class EventOut(BaseModel):
+    name: str
+    tracks: list[Track]
 
 
 class Studies(BaseModel):
@@ -231,8 +254,19 @@ class Qr(BaseModel):
     path: str
 
 
+class TrackJudge(Person):
+    tracks: Annotated[list[TrackName], Field(max_length=100)] = Field(
+        default=[], description="The tracks that this person judges, with a link for each; empty is all tracks."
+    )
+
+
+class TrackJudges(Strict):
+    people: Annotated[list[TrackJudge], Field(min_length=1, max_length=MOST_JUDGES)]
+
+
 class Link(BaseModel):
     judge: str | None = Field(description="null for the open link and for viewers.")
+    study: str
     link: str = Field(description="Shown only once: the service stores only its hash.")
     email: str | None = None
     qr: Qr
@@ -487,7 +521,7 @@ class ItemOut(BaseModel):
     low: float = Field(description="Lower end of a 95 % interval of the rating.")
     high: float
     chance: float = Field(description="The estimated probability that the item is in the top k.")
-    proved: Literal["in", "out"] | None
+    proved: Literal["in", "out", "withdrawn"] | None
     top: bool = Field(description="In the answer so far.")
     votes: int
     filled: float = Field(description="How much of the proof about this item is there, from 0 to 1.")
@@ -602,7 +636,7 @@ class Published(BaseModel):
 class ResultItem(BaseModel):
     title: str
     top: bool
-    proved: Literal["in", "out"] | None
+    proved: Literal["in", "out", "withdrawn"] | None
     image: str | None
     votes: int
 

@@ -23,8 +23,8 @@ from shortlist.analysis.judges import JudgeAgreement
 from shortlist.errors import NotJudgedHere, UnknownStudy
 from shortlist.judges.setup import set_up_materials
 from shortlist.study.create import load_study
+from shortlist.study.questions import BALLOT_LEASE, SETTLES_AFTER
 from shortlist.study.schema import studies
-from shortlist.study.settling import BALLOT_LEASE, SETTLES_AFTER
 from shortlist.study.sql import Database
 from shortlist.study.study import Study
 from shortlist.web.display import Display, load_display
@@ -163,7 +163,7 @@ class OpenStudy:
         return max(usual, BALLOT_LEASE) if self.study.judges_claim == "public" else usual
 
 
-class StudyCache:
+class OpenStudies:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._lock = threading.Lock()
@@ -182,6 +182,11 @@ class StudyCache:
             if not self._is_current(name, number):
                 self._put(name, self._load(name, number))
             return self._studies[name]
+
+    def clear(self) -> None:
+        """Forget all studies: the database has others now."""
+        with self._lock:
+            self._studies.clear()
 
     def _is_current(self, name: str, number: int) -> bool:
         """Whether the study in memory is that of this number, and shows what was corrected last."""
@@ -228,7 +233,7 @@ class Service:
         self.settings = settings
         self.stopping = False  # set by the first signal to stop, so that streams end
         self.database = Database(settings.storage, flush_later=True)
-        self.studies = StudyCache(self.database)
+        self.studies = OpenStudies(self.database)
         self.metrics = Metrics()
         self.tokens = RateLimit(settings.token_rate)
         self.addresses = RateLimit(settings.address_rate)

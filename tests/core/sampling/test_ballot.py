@@ -15,12 +15,9 @@ from shortlist.core.sampling.ballot import Places, draw_ballot
 from shortlist.core.sampling.base import NO_PAIRS
 from shortlist.core.sampling.bridge import Bridge, BridgeMemory
 from shortlist.core.sampling.plan import make_plan
-from shortlist.core.sampling.sharpen import misordered
 from shortlist.core.stopping.edges import Edges
 from shortlist.core.tally import Vote, as_block
 from tests.core.sampling.test_bridge import THETA, believing
-
-ANY = np.random.default_rng(0)
 
 
 def played(n, k, votes, seed=0, **options):
@@ -103,7 +100,7 @@ def test_when_the_order_is_known_the_plan_comes_first_and_the_most_needed_of_it(
     for k in (1, 3, 6):
         state = known(k=k)
         ledger = state.evidence.kept_ledger
-        assert misordered(ledger, ANY) < 0.3
+        assert ledger.misordered() < 0.3
         plan = make_plan(ledger, np.random.default_rng(0))
         costs = dict(zip(plan.pairs.tolist(), plan.costs.tolist(), strict=True))
         for number in range(20):
@@ -115,7 +112,7 @@ def test_when_the_order_is_known_the_plan_comes_first_and_the_most_needed_of_it(
 
 def test_a_list_that_learns_bets_against_free_items_only():
     state = played(10, 3, 15)
-    assert misordered(state.evidence.kept_ledger, ANY) > 0.3
+    assert state.evidence.kept_ledger.misordered() > 0.3
     assert len(drawn(state)) >= 5
 
 

@@ -1,17 +1,20 @@
 """The plan is a proof once it is won, costs what it must, and copes with what may not be asked."""
 
 import itertools
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from shortlist.core import loop
-from shortlist.core.betting import empty_ledger
+from shortlist.core.betting import AHEAD, empty_ledger
 from shortlist.core.families import Gaussian
 from shortlist.core.pairs import n_pairs, pair_ends, pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.bridge import Bridge
-from shortlist.core.sampling.plan import LEARNING, make_plan
+from shortlist.core.sampling.plan import LEARNING, URGENCY, make_plan
+from shortlist.core.stopping.cuts import Cuts
 from shortlist.core.stopping.edges import Edges
 from shortlist.core.stopping.glr import Glr
 from shortlist.core.stopping.posterior import Posterior
@@ -51,6 +54,25 @@ def test_a_plan_that_is_won_is_a_proof(k):
     edges = set(zip(*(end.tolist() for end in pair_ends(8, plan.pairs)), strict=True))  # items are sorted, best first
     assert reaches_all(8, k, edges)
     assert plan.line == (k - 1, k)
+
+
+def test_with_whole_sets_a_loss_on_a_quick_pair_is_won_back_where_it_was_lost():
+    """The account of item 0 against item 7 burdens all sets with 7 and without 0, so also the pair at the cutoff."""
+    ledger = replace(believing(Problem(8, 3, 0.05), THETA), marker=Cuts())
+    lost = ledger.table.copy()
+    account = np.flatnonzero(ledger.pairs == pair_number(8, 0, 7))[0]
+    lost[account, AHEAD] = -1.0
+    before, after = (
+        make_plan(replace(ledger, table=table), np.random.default_rng(0)) for table in (ledger.table, lost)
+    )
+    chances = [dict(zip(plan.pairs.tolist(), plan.chances().tolist(), strict=True)) for plan in (before, after)]
+    assert pair_number(8, 0, 7) not in chances[0]
+    rate = ledger.problem.family.divergence(THETA[:1] - THETA[7:], np.zeros(1))[0]
+    wealth = math.log(0.1 + 0.9 * math.exp(-1))
+    assert chances[1][pair_number(8, 0, 7)] == pytest.approx(URGENCY * max(1.0, -wealth / rate), rel=1e-3)
+    assert before.chances().tolist() == before.costs.tolist()
+    slow = replace(ledger, table=lost, marker=None)  # with `edges` it burdens nothing but proofs about item 7
+    assert pair_number(8, 0, 7) not in make_plan(slow, np.random.default_rng(0)).pairs
 
 
 def test_a_plan_costs_no_more_than_any_other_bridgehead():

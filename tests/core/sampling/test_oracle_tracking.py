@@ -11,7 +11,7 @@ from shortlist.core.evidence import Evidence
 from shortlist.core.families import BradleyTerry
 from shortlist.core.pairs import all_pairs, boundary, n_pairs, pair_number
 from shortlist.core.problem import Problem
-from shortlist.core.sampling.oracle_tracking import OracleTracking
+from shortlist.core.sampling.tracking import OracleTracking
 from shortlist.core.stopping.glr import Glr
 from shortlist.core.tally import Vote, empty_tally
 from shortlist.errors import BadProblem

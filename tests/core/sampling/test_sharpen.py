@@ -21,7 +21,6 @@ from shortlist.core.sampling.sharpen import (
     Given,
     Sharpen,
     believed_sides,
-    misordered,
     score_pairs,
 )
 from shortlist.core.stopping.edges import Edges
@@ -215,7 +214,7 @@ def test_expected_misordered_pairs():
     counted = sum(
         (draws[:, u] - draws[:, v] + ledger.problem.margin < 0).mean() for u, v in itertools.product(inside, outside)
     )
-    assert misordered(ledger, rng()) == pytest.approx(counted, rel=0.02)
+    assert ledger.misordered() == pytest.approx(counted, rel=0.02)
 
 
 def test_the_first_questions_are_spread_over_the_items_and_differ_between_seeds():

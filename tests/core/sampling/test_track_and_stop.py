@@ -10,7 +10,7 @@ from shortlist.core.families import BradleyTerry
 from shortlist.core.oracle import solve_oracle
 from shortlist.core.pairs import all_pairs, n_pairs, pair_ends
 from shortlist.core.problem import Problem
-from shortlist.core.sampling.track_and_stop import TrackAndStop, TrackAndStopMemory
+from shortlist.core.sampling.tracking import TrackAndStop, TrackAndStopMemory
 from shortlist.core.stopping.glr import Glr
 from shortlist.core.tally import Block, Vote, empty_tally
 from shortlist.errors import BadProblem

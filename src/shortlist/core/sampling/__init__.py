@@ -6,13 +6,14 @@ from dataclasses import replace
 from shortlist.core.sampling.base import SamplingMemory, SamplingRule
 from shortlist.core.sampling.bridge import Bridge, BridgeMemory
 from shortlist.core.sampling.learn_then_prove import LearnThenProve, TwoPhases
-from shortlist.core.sampling.oracle_tracking import OracleTracking
 from shortlist.core.sampling.sharpen import Sharpen
-from shortlist.core.sampling.track_and_stop import TrackAndStop
+from shortlist.core.sampling.tracking import OracleTracking, TrackAndStop
 from shortlist.core.sampling.uniform import Uniform
 from shortlist.core.stopping.base import StoppingRule
 
 PAPERS = ("oracle-tracking", "track-and-stop", "oracle", "online-oracle", "uniform")
+DEFAULT_SAMPLING = "learn-then-prove"
+PLANS = ("bridge", "learn-then-prove")  # these plan a proof
 ASKS_ALLOWED = ("bridge", "sharpen", "learn-then-prove")  # these can do without some pairs
 SAMPLING_RULES: dict[str, Callable[[], SamplingRule]] = {
     "bridge": Bridge,

@@ -21,12 +21,11 @@ from shortlist.core.evidence import Evidence
 from shortlist.core.families import Family
 from shortlist.core.pairs import Flags, Floats, Ints, pair_ends, pair_items
 from shortlist.core.sampling.base import NO_PAIRS
-from shortlist.core.sampling.bridge import POWER, BridgeMemory, planned, votes_out
-from shortlist.core.sampling.learn_then_prove import LearnThenProve
+from shortlist.core.sampling.bridge import BridgeMemory, planned, votes_out
+from shortlist.core.sampling.learn_then_prove import DOUBT
 from shortlist.core.sampling.plan import Plan
-from shortlist.core.sampling.sharpen import Given, Scores, misordered, score_pairs
+from shortlist.core.sampling.sharpen import Given, Scores, score_pairs
 
-DOUBT = LearnThenProve().doubt  # the list sharpens while more pairs across the cutoff are expected to be misordered
 ANSWERED, CLOSED = 19.0, 20.0  # what the counts of a place start with: people answer nearly all of a short list
 
 
@@ -65,7 +64,7 @@ def draw_ballot(
     study knows and on the draws, never on who the judge is. `avoid` are pairs that may not be asked now."""
     ledger, rng = evidence.kept_ledger, draws.generator()
     ballot = _Ballot(ledger, avoid)
-    if misordered(ledger, rng) <= DOUBT:
+    if ledger.misordered() <= DOUBT:
         ballot.take_plan(planned(memory, evidence, draws, avoid), pending, size, rng)
     ballot.fill(pending, size, rng)
     return ballot.listed(places)
@@ -85,7 +84,7 @@ class _Ballot:
         left, chosen = np.maximum(plan.costs - votes_out(plan, pending), 0.0), list[int]()
         while len(chosen) < size and (is_open := self._is_open(plan.pairs)).any():
             needed = left * is_open
-            chances = (needed if needed.any() else plan.costs * is_open) ** POWER
+            chances = (needed if needed.any() else plan.costs * is_open) ** plan.power
             chosen.append(int(rng.choice(len(chances), p=chances / chances.sum())))
             self._add(int(plan.pairs[chosen[-1]]))
         self._pairs = plan.pairs[sorted(chosen, key=lambda slot: -plan.costs[slot])].tolist()

@@ -1,8 +1,8 @@
-"""The default sampling rule: ask for the cheapest proof that the votes so far suggest.
+"""Ask for the cheapest proof that the votes so far suggest.
 
 Each comparison of the plan is asked with a chance that grows like the square root of the votes it still needs: in
 proportion to them, cheap comparisons that would correct a wrong order starve; cheapest first wastes votes whenever the
-plan changes.
+plan changes. With `cuts`, whose bets wait until the order is clear, it is in proportion.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,6 @@ from shortlist.core.pairs import Floats, Ints, n_pairs, node_sums, pair_number
 from shortlist.core.problem import Problem
 from shortlist.core.sampling.base import NO_PAIRS
 from shortlist.core.sampling.plan import Hint, Plan, make_plan, near_tie
-
-POWER = 0.5  # chances grow like this power of the votes needed
 
 
 class BridgeMemory(NamedTuple):
@@ -48,10 +46,11 @@ class Bridge:
             is_useless = line[0] in avoid or evidence.kept_ledger.is_decided(*plan.line)
             return (NO_PAIRS, np.empty(0)) if is_useless else (line, np.array([float(size)]))
         if size == 1:
-            ladder = _chances(plan, pending).cumsum() if len(pending) or len(avoid) else memory.ladder
+            is_left = len(pending) or len(avoid)
+            ladder = plan.chances(votes_out(plan, pending)).cumsum() if is_left else memory.ladder
             slot = min(int(ladder.searchsorted(draws.share() * ladder[-1], side="right")), len(ladder) - 1)
             return plan.pairs[slot : slot + 1], np.array([1.0])
-        chances = _chances(plan, pending)
+        chances = plan.chances(votes_out(plan, pending))
         counts = draws.generator().multinomial(size, chances / chances.sum())
         asked = np.flatnonzero(counts)
         order = asked[np.argsort(plan.pairs[asked])]
@@ -85,24 +84,17 @@ def _remember(evidence: Evidence, draws: Draws) -> BridgeMemory:
     ledger = evidence.kept_ledger
     plan = make_plan(ledger, draws.generator())
     left = None if plan.blocked else float(plan.costs.sum()) / max(ledger.decisive, 1e-3)
-    return BridgeMemory(plan, ledger.belief.number, (plan.costs**POWER).cumsum(), left)
+    return BridgeMemory(plan, ledger.belief.number, plan.chances().cumsum(), left)
 
 
 def _without(plan: Plan, evidence: Evidence, avoid: Ints, draws: Draws) -> Plan:
     """The plan without pairs to avoid. If nothing is left of it, the best plan that does without them."""
     is_open = ~np.isin(plan.pairs, avoid)
     if is_open.any():
-        return plan._replace(pairs=plan.pairs[is_open], costs=plan.costs[is_open])
+        return plan.only(is_open)
     ledger = evidence.kept_ledger
     allowed = np.arange(n_pairs(ledger.problem.n)) if ledger.problem.allowed is None else ledger.problem.allowed
     return make_plan(ledger, draws.generator(), np.setdiff1d(allowed, avoid))
-
-
-def _chances(plan: Plan, pending: Ints) -> Floats:
-    if not len(pending):
-        return plan.costs**POWER
-    left = np.maximum(plan.costs - votes_out(plan, pending), 0.0)
-    return (left if left.any() else plan.costs) ** POWER
 
 
 def votes_out(plan: Plan, pending: Ints) -> Floats:

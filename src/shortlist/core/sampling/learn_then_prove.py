@@ -1,4 +1,4 @@
-"""Two phases: learn the answer with `sharpen`, then prove it with `bridge`.
+"""The default sampling rule, in two phases: learn the answer with `sharpen`, then prove it with `bridge`.
 
 A proof is planned from what is believed, so questions for it are wasted while the belief is wrong. The first phase
 lasts while more than `doubt` pairs across the believed cutoff are expected to be in the wrong order. This is looked at
@@ -9,15 +9,17 @@ end.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from shortlist.core.betting import SETTLED
 from shortlist.core.draws import Draws
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Floats, Ints
 from shortlist.core.problem import Problem, real
 from shortlist.core.sampling.base import NO_PAIRS
 from shortlist.core.sampling.bridge import Bridge, BridgeMemory
-from shortlist.core.sampling.sharpen import Sharpen, SharpenMemory, misordered
+from shortlist.core.sampling.sharpen import Sharpen, SharpenMemory
 from shortlist.errors import BadProblem
 
+DOUBT = 0.3  # the default with `edges`
 SHARPEN, BRIDGE = Sharpen(), Bridge()
 
 
@@ -31,16 +33,17 @@ class TwoPhases(NamedTuple):
 
 @dataclass(frozen=True)
 class LearnThenProve:
-    """doubt: learn while more pairs across the believed cutoff than this are expected to be in the wrong order.
-    proves: False never leaves the first phase; the loop sets it for the stopping rule `posterior`."""
+    """doubt: learn while more pairs across the believed cutoff than this are expected to be in the wrong order; by
+    default 0.3, and 1 with `cuts`, whose bets begin there. proves: False never leaves the first phase; the loop sets it
+    for the stopping rule `posterior`."""
 
-    doubt: float = 0.3
+    doubt: float | None = None
     proves: bool = True
     name: str = "learn-then-prove"
     wants: frozenset[str] = frozenset({"ledger"})
 
     def __post_init__(self) -> None:
-        if not real("doubt", self.doubt) > 0:
+        if self.doubt is not None and not real("doubt", self.doubt) > 0:
             raise BadProblem(f"doubt is {self.doubt}; the expected number of misordered pairs must be positive")
 
     def start(self, problem: Problem) -> TwoPhases:
@@ -59,15 +62,16 @@ class LearnThenProve:
         if bridge is memory.bridge:
             return memory
         sharpen = SHARPEN.learn(memory.sharpen, problem, evidence, rounds, draws)
-        return TwoPhases(sharpen, bridge, self._learning(problem, evidence, bridge, draws))
+        return TwoPhases(sharpen, bridge, self._learning(problem, evidence, bridge))
 
-    def _learning(self, problem: Problem, evidence: Evidence, bridge: BridgeMemory, draws: Draws) -> bool:
+    def _learning(self, problem: Problem, evidence: Evidence, bridge: BridgeMemory) -> bool:
         ledger = evidence.kept_ledger
         if not self.proves or bridge.votes_left is None:  # no proof is wanted, or none is possible
             return True
         if problem.max_votes is not None and ledger.votes + bridge.votes_left > problem.max_votes:
             return True
-        return misordered(ledger, draws.generator()) > self.doubt
+        default = DOUBT if ledger.marker is None else SETTLED
+        return ledger.misordered() > (default if self.doubt is None else self.doubt)
 
     def votes_left(self, memory: TwoPhases, evidence: Evidence) -> float | None:
         return BRIDGE.votes_left(memory.bridge, evidence)

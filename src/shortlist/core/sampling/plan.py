@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from shortlist.core.betting import FACT, MARK, Ledger
-from shortlist.core.pairs import Floats, Ints, n_pairs, pair_ends, pair_numbers
+from shortlist.core.pairs import Flags, Floats, Ints, n_pairs, pair_ends, pair_numbers
 from shortlist.core.stopping.chains import capped_pull, starts
-from shortlist.core.stopping.cuts import missing
+from shortlist.core.stopping.cuts import Network, missing
 
 HEAD = 12  # a bridgehead has at most so many items on each side
 JITTER = 1e-6  # puts items of which nothing is known in a fresh order each time
@@ -26,6 +26,8 @@ FREE = 1e-9  # what a chosen comparison costs a second time; 0 would be no edge
 MANY = 20  # votes per item before anything is called a tie
 TOLERANCES = (0.02, 0.04, 0.1, 0.2)  # to suggest, as shares of the largest there is
 LEARNING = 1.0  # nats that a bettor loses while learning how much to bet
+POWER = 0.5  # chances grow like this power of the votes needed; with `cuts` in proportion
+LOST, QUICKER, URGENCY = 0.02, 1.5, 20.0  # see `_repairs`
 
 
 class Plan(NamedTuple):
@@ -36,6 +38,18 @@ class Plan(NamedTuple):
     line: tuple[int, int]  # the believed last in and first out
     blocked: tuple[tuple[int, int], ...] = ()  # in and out items that no allowed comparisons connect
     delta: float = 0.0  # the error that it is made for
+    power: float = POWER
+    urgency: float | Floats = 1.0  # pairs are asked as often as if they needed so many times as many votes
+
+    def chances(self, votes_out: float | Floats = 0.0) -> Floats:
+        """How often each pair is asked, in proportion, with so many questions on it pending, which need no votes."""
+        left = np.maximum(self.costs - votes_out, 0.0)
+        return self.urgency * (left if left.any() else self.costs) ** self.power
+
+    def only(self, kept: Flags) -> "Plan":
+        """With these pairs alone."""
+        urgency = np.broadcast_to(self.urgency, self.costs.shape)[kept]
+        return self._replace(pairs=self.pairs[kept], costs=self.costs[kept], urgency=urgency)
 
 
 class _Prices:
@@ -45,6 +59,7 @@ class _Prices:
         self.ledger, self.problem, self.allowed = ledger, ledger.problem, allowed
         self.level, self.delta = ledger.level(delta), delta
         self.is_joint = ledger.marker is not None
+        self.power = 1.0 if self.is_joint else POWER
         self.losses = np.zeros(self.problem.n) if self.is_joint else ledger.accounts().losses(self.problem.n)
         self.counted = ledger.capped(delta) if ledger.has_caps else ledger
         self.tolerant_losses = ledger.accounts(True).losses(self.problem.n) if self.problem.tolerance else self.losses
@@ -102,7 +117,8 @@ class _Prices:
             columns[out] = True
         lacks, costs = missing(self.ledger, columns, target[full], self.level), costs.copy()
         rates = self.rates(source[full], target[full], across=False)
-        costs[full] = np.where(lacks > 0, (lacks + LEARNING) / rates, 0.0)
+        with np.errstate(divide="ignore"):
+            costs[full] = np.where(lacks > 0, (lacks + LEARNING) / rates, 0.0)
         return source, target, costs
 
 
@@ -117,6 +133,8 @@ class Hint(NamedTuple):
 def near_tie(ledger: Ledger, plan: Plan) -> Hint | None:
     """A tolerance that would help if the cutoff looks tied and more votes are still needed than were asked so far."""
     problem, ends = ledger.problem, np.array(plan.line)
+    if problem.withdrawn:  # no tolerance then
+        return None
     gap = float(np.abs(ledger.belief.theta[ends[0]] - ledger.belief.theta[ends[1]]))
     doubt = math.sqrt(float(ledger.belief.spread(ends[:1], ends[1:])[0]))
     if ledger.votes < MANY * problem.n or gap > 2 * doubt or plan.costs.sum() < ledger.votes * ledger.decisive:
@@ -168,7 +186,35 @@ def _plan(ledger: Ledger, rng: np.random.Generator, delta: float, allowed: Ints 
     ]
     first, second, costs = (np.concatenate(parts) for parts in zip(*ends, strict=True))
     needed = (costs > 0) & np.isfinite(costs)
-    return Plan(pair_numbers(n, first[needed], second[needed]), costs[needed], line)
+    pairs, costs = pair_numbers(n, first[needed], second[needed]), costs[needed]
+    plan = Plan(pairs, costs, line, power=prices.power)
+    return _with_repairs(prices, plan, *ends[0]) if prices.is_joint else plan
+
+
+def _with_repairs(prices: _Prices, plan: Plan, first: Ints, second: Ints, costs: Floats) -> Plan:
+    """The plan and more pairs. What accounts have lost burdens every set that they cross, and some comparison across
+    the cutoff has to make up for it. A pair that wins faster than that comparison makes up for its own loss sooner.
+    The comparisons are those across the bridgehead."""
+    ledger, n = prices.ledger, prices.problem.n
+    source, target, wealth = ledger.accounts()
+    lost = np.flatnonzero((wealth < -LOST) & (ledger.belief.theta[source] > ledger.belief.theta[target]))
+    if not len(lost):
+        return plan
+    source, target, wealth = source[lost], target[lost], wealth[lost]
+    rates, wanted = prices.rates(source, target, across=False), np.zeros(len(lost), dtype=np.bool_)
+    network, slow = Network(ledger), prices.rates(first, second, across=True)
+    for place in np.flatnonzero((costs > 0) & np.isfinite(costs)).tolist():
+        quicker = ~wanted & (rates > QUICKER * slow[place])
+        if quicker.any():
+            inside = network.least(starts(n, first[[place]])[:, 0], int(second[place])).inside
+            wanted |= quicker & ~inside[source] & inside[target]
+    pairs = pair_numbers(n, source[wanted], target[wanted])
+    more = np.maximum(1.0, -wealth[wanted] / rates[wanted])
+    is_new = ~np.isin(pairs, plan.pairs)
+    pairs, more = pairs[is_new], more[is_new]
+    urgency = np.concatenate([np.ones(len(plan.pairs)), np.full(len(pairs), URGENCY)])
+    pairs, costs = np.concatenate([plan.pairs, pairs]), np.concatenate([plan.costs, more])
+    return plan._replace(pairs=pairs, costs=costs, urgency=urgency)
 
 
 def _across(prices: _Prices, upper: Ints, lower: Ints) -> Floats:
@@ -229,4 +275,6 @@ def by_paths(prices: _Prices, order: Ints, line: tuple[int, int]) -> Plan:
         wanted = touching if touching.any() else is_open
         needed = dict.fromkeys(zip(*(end[wanted].tolist() for end in ends), strict=True), 1.0)
     first, second = (np.array([ends[place] for ends in needed], dtype=np.int64) for place in (0, 1))
-    return Plan(pair_numbers(n, first, second), np.array(list(needed.values())), line, tuple(blocked))
+    return Plan(
+        pair_numbers(n, first, second), np.array(list(needed.values())), line, tuple(blocked), power=prices.power
+    )

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from shortlist.core.betting import WEIGHT, Ledger
 from shortlist.core.draws import Draws
@@ -78,6 +77,9 @@ def score_pairs(ledger: Ledger, given: Given, allowed: Ints | None, rng: np.rand
     items = np.concatenate([near, others])  # a pair has an end among the near ones, which come first
     rows, columns = all_pairs(len(near)) if allowed is None else _places(n, near, items, allowed)
     first, second = near[rows], items[columns]
+    open_ones = ~ledger.are_decided(first, second)
+    if 0 < np.count_nonzero(open_ones) < len(open_ones):  # a vote on a decided pair decides nothing
+        rows, columns, first, second = rows[open_ones], columns[open_ones], first[open_ones], second[open_ones]
     with one_thread():
         spread, reach = _spread_and_reach(ledger, given, items, len(sides[0]), len(near))
     spread, reach = spread[rows, columns], reach[rows, columns]
@@ -86,22 +88,19 @@ def score_pairs(ledger: Ledger, given: Given, allowed: Ints | None, rng: np.rand
 
 
 def believed_sides(ledger: Ledger, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Believed members and outsiders; of more than 64 items, the 32 of each side nearest to the cutoff in z."""
+    """Believed members and outsiders, without withdrawn items. Of more than 64 items, the 32 of each side nearest to
+    the cutoff in z."""
     belief, k, n = ledger.belief, ledger.k, ledger.problem.n
-    order = np.argsort(-(belief.theta + JITTER * rng.standard_normal(n)), kind="stable")
-    if n <= 2 * SIDE:
+    order = ledger.order(belief.theta + JITTER * rng.standard_normal(n))
+    if gone := ledger.problem.withdrawn:
+        order = order[~np.isin(order, gone)]
+        k = k - len(gone) if ledger.flipped else k
+    if len(order) <= 2 * SIDE:
         return order[:k], order[k:]
     cutoff = 0.5 * (belief.theta[order[k - 1]] + belief.theta[order[k]])
     z = np.abs(belief.theta - cutoff) / np.sqrt(belief.variances)
     inside, outside = (side[np.argsort(z[side], kind="stable")[:SIDE]] for side in (order[:k], order[k:]))
     return inside, outside
-
-
-def misordered(ledger: Ledger, rng: np.random.Generator) -> float:
-    """The expected number of pairs across the believed cutoff that are in the wrong order: sum of Phi(-z_uv)."""
-    inside, outside = believed_sides(ledger, rng)
-    spread = ledger.belief.spread(inside[:, None], outside)
-    return float(ndtr(-_z(ledger, inside, outside, spread)).sum())
 
 
 def _places(n: int, near: Ints, items: Ints, allowed: Ints) -> tuple[Ints, Ints]:
@@ -130,7 +129,9 @@ def _spread_and_reach(ledger: Ledger, given: Given, items: Ints, k: int, near: i
     across = spread[:k, k:near]
     squares = _z(ledger, items[:k], items[k:near], across) ** 2
     least = LEAST_SPREAD / ledger.problem.family.variance_bound
-    doubts = np.exp(max(float(squares.min()) - FAR, 0.0) - squares) / np.maximum(across, least) / (2 * math.pi)
+    squares[ledger.are_decided(items[:k, None], items[k:near])] = np.inf  # known answers leave no doubt about these
+    nearest = float(squares.min()) if np.isfinite(squares).any() else 0.0
+    doubts = np.exp(max(nearest - FAR, 0.0) - squares) / np.maximum(across, least) / (2 * math.pi)
     pulled = _laplacian_across(doubts) @ covariance
     reach = covariance[:, :near] @ pulled
     own = np.einsum("ij,ij->j", covariance, pulled)

@@ -11,7 +11,7 @@ for the n-k worst changes neither the accounts across a set nor E(S), so a ledge
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,6 +21,7 @@ from shortlist.core.betting import (
     AHEAD,
     BEHIND,
     FACT,
+    GRID_SHARE,
     MARK,
     PROVED_AHEAD,
     PROVED_BEHIND,
@@ -33,6 +34,7 @@ from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Flags, Floats, Ints, node_sums
 from shortlist.core.problem import Problem
 from shortlist.core.stopping import edges
+from shortlist.core.stopping.base import Verdict
 from shortlist.core.stopping.chains import Pull, absorb, each_alone, grid_level, starts
 from shortlist.core.stopping.edges import (
     FILE_SHARE,
@@ -40,14 +42,15 @@ from shortlist.core.stopping.edges import (
     certain,
     grid_evidence,
     guarantee,
+    left_out,
     may_be_enough,
     nothing_proved,
     replay,
     report,
     smallest_delta,
 )
-from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block
+from shortlist.core.units import Units
 from shortlist.errors import BadProblem
 
 Evidenced = tuple[Pull, float]
@@ -57,6 +60,9 @@ CONTRADICTED = (
     "The votes speak against every set of {k} items, also against this one, so nothing is proved: probably the judges "
     "differ about the top {k}, or no such set exists."
 )
+LEFT_OUT = (
+    "{:,} of {:,} votes count for nothing: they share a unit with an earlier vote, and not all units have equally many."
+)
 
 
 class Cut(NamedTuple):
@@ -64,6 +70,25 @@ class Cut(NamedTuple):
 
     value: float
     inside: Flags
+
+
+class Flow(NamedTuple):
+    """A maximum flow: its value in nats, and in whole numbers what it leaves of each arc, and what goes through it."""
+
+    value: float
+    left: Any
+    through: csr_array
+
+
+class _Graph(NamedTuple):
+    """A network with a source n and a sink n + 1 in the form of a matrix, with an arc back for each arc: what each arc
+    may carry, where it begins, and which are the arcs to each item from the source and from it to the sink."""
+
+    limits: Any  # whole numbers of 32 bits, as `maximum_flow` wants them
+    source: Ints
+    matrix: csr_array
+    from_source: Ints
+    to_sink: Ints
 
 
 class Network:
@@ -97,7 +122,7 @@ class Network:
         q = both * (1.0 - 0.5 * self.inside[x] - 0.5 * self.inside[y])
         x_out, y_out = np.where(both < 0, a - q, -lost), np.where(both < 0, b - q, lost)
         self.out: Floats = node_sums(x, x_out, self.n) + node_sums(y, y_out, self.n)
-        self.constant = float(q.sum())
+        self.constant, self.linear = float(q.sum()), (x, y, x_out, y_out)
         self.source = self.target = np.empty(0, np.int64)
         self.capacity = np.empty(0)
         self._arcs(x, y, np.maximum(a + lost, 0.0))
@@ -124,50 +149,62 @@ class Network:
         return min(FINEST, 0.5 * ENDLESS / max(float(total), 1.0))
 
     @cached_property
-    def _graph(self) -> tuple[csr_array, Ints, Ints]:
-        """The network with a source n and a sink n + 1, and where their arcs to and from each item are."""
+    def _graph(self) -> _Graph:
         n, items = self.n, np.arange(self.n)
         source = np.concatenate([self.source, np.full(n, n), items])
         target = np.concatenate([self.target, items, np.full(n, n + 1)])
         values = np.concatenate([self.capacity, np.maximum(-self.out, 0.0), np.maximum(self.out, 0.0)])
         whole = np.minimum(np.floor(values * self._scale), ENDLESS).astype(np.int32)  # never too much
-        codes, places = np.unique(source * (n + 2) + target, return_inverse=True)
-        data = np.zeros(len(codes), np.int32)
-        np.maximum.at(data, places, whole)
-        ends = np.searchsorted(codes, np.arange(n + 3) * (n + 2))
-        graph = csr_array((data, (codes % (n + 2)).astype(np.int32), ends.astype(np.int32)), shape=(n + 2, n + 2))
-        return graph, places[-2 * n : -n], places[-n:]
+        both = np.concatenate([source * (n + 2) + target, target * (n + 2) + source])
+        codes, places = np.unique(both, return_inverse=True)
+        limits, sources = np.zeros(len(codes), np.int32), codes // (n + 2)
+        np.maximum.at(limits, places[: len(whole)], whole)
+        ends = np.searchsorted(sources, np.arange(n + 3)).astype(np.int32)
+        matrix = csr_array((limits, (codes % (n + 2)).astype(np.int32), ends), shape=(n + 2, n + 2))
+        return _Graph(limits, sources, matrix, places[len(self.source) :][:n], places[len(self.source) + n :][:n])
 
-    def flow(self, out: Flags, into: int | None = None) -> tuple[float, csr_array, csr_array]:
-        """The least bound of a set with all of `out` outside and `into` inside; capacities, and the flow through it."""
-        graph, from_source, to_sink = self._graph
-        data = graph.data.copy()
-        data[from_source[out]] = ENDLESS
+    def flow(self, out: Flags, into: int | None = None) -> Flow:
+        """The least bound of a set with all of `out` outside and `into` inside."""
+        graph = self._graph
+        limits = graph.limits.copy()
+        limits[graph.from_source[out]] = ENDLESS
         if into is not None:
-            data[to_sink[into]] = ENDLESS
-        limits = csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
-        found = maximum_flow(limits, self.n, self.n + 1)
+            limits[graph.to_sink[into]] = ENDLESS
+        graph.matrix.data = limits
+        found = maximum_flow(graph.matrix, self.n, self.n + 1)
         value = self.constant + float(np.minimum(self.out, 0.0).sum()) + float(found.flow_value) / self._scale
-        return value, limits, found.flow
+        return Flow(value, limits - found.flow.data, found.flow)
 
     def least(self, out: Flags, into: int, level: float = np.inf) -> Cut:
         """The set with all of `out` outside and `into` inside that has the least bound. It is not looked for, and
         empty, if the bound reaches the level."""
-        value, limits, flow = self.flow(out, into)
-        inside = np.zeros(self.n + 2, dtype=np.bool_)
+        value, left, _ = self.flow(out, into)
+        reached = np.zeros(self.n + 2, dtype=np.bool_)
         if value >= level:
-            return Cut(value, inside[: self.n])
-        onwards, reached = ((limits - flow).T > 0), inside.copy()
-        reached[self.n] = True
-        while not np.array_equal(reached, inside):
-            inside, reached = reached, reached | (onwards @ reached)
+            return Cut(value, reached[: self.n])
+        is_open = left > 0
+        source, target = self._graph.source[is_open], self._graph.matrix.indices[is_open]
+        reached[self.n], size = True, 0
+        while size < (size := int(np.count_nonzero(reached))):
+            reached[target[reached[source]]] = True
         return Cut(value, ~reached[: self.n])
+
+    def paid(self, flow: csr_array) -> list[tuple[int, int, float, float]]:
+        """How this flow pays for what is lost: rows x, y, t_xy, t_yx. Each pair adds q + t_xy [x out] + t_yx [y out] or
+        more to E(S), with the largest q for which that is true in all four cases; `verify` adds this up."""
+        x, y, x_out, y_out = self.linear
+        sent = np.asarray(flow[x, y]).ravel() / self._scale if len(x) else np.empty(0)
+        some = (x_out + sent != 0) | (y_out - sent != 0)
+        columns = x[some], y[some], (x_out + sent)[some], (y_out - sent)[some]
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def pull(self, item: int) -> Pull:
         """What each item adds against another, at least, where `item` is out: what the arcs have left after the least
         cut without any item inside, which pays for all losses."""
-        value, limits, flow = self.flow(starts(self.n, np.array([item]))[:, 0])
-        gains = ((limits - flow)[: self.n, : self.n].T / self._scale).tocsr()  # no arc has less than nothing left
+        value, left, _ = self.flow(np.arange(self.n) == item)
+        source, target = self._graph.source, self._graph.matrix.indices
+        here = (left > 0) & (source < self.n) & (target < self.n)
+        gains = csr_array((left[here] / self._scale, (target[here], source[here])), shape=(self.n, self.n))
         return Pull(gains, np.full(self.n, -value))
 
 
@@ -266,6 +303,11 @@ class Cuts:
         ledger = evidence.kept_ledger if pending is None else evidence.kept_ledger.doubting(pending)
         return _Sets(ledger).verdict(round(ledger.votes), memory.verdict)
 
+    def filled(self, problem: Problem, evidence: Evidence, pending: Block | None = None) -> Floats:
+        """How much of the proof about each item is there, from 0 to 1. All are 1 when the answer is proved."""
+        ledger = evidence.kept_ledger if pending is None else evidence.kept_ledger.doubting(pending)
+        return _Sets(ledger).filled()
+
     def mark(self, ledger: Ledger, pending: Block | None) -> Ledger:
         """A mark on each account with enough by itself if all sets that it crosses are rejected at this moment."""
         accounts = ledger.accounts()
@@ -304,11 +346,19 @@ def evidence_against(ledger: Ledger, inside: Flags) -> float:
     return float(with_cash(np.where(is_ahead, rows[:, AHEAD], rows[:, BEHIND])).sum())
 
 
+def is_rival(ledger: Ledger, inside: Flags) -> bool:
+    """Does this set speak against the believed one: does it lack a member, and have an outsider?"""
+    top = np.isin(np.arange(ledger.problem.n), ledger.top)
+    return bool((inside & ~top).any() and (top & ~inside).any())
+
+
 class _Sets:
     """What the accounts of a ledger say about all k-sets; and those of a grid, which are enough one by one."""
 
-    def __init__(self, ledger: Ledger, grid: Accounts | None = None) -> None:
-        self.ledger, self.grid = ledger, grid
+    def __init__(self, ledger: Ledger, grid: Accounts | None = None, grid_share: float = GRID_SHARE) -> None:
+        """The ledger's accounts, and those of a grid with the share of the stake that is on it."""
+        grids = ledger.grids() if grid is None else [grid]
+        self.ledger, self.grid, self.grid_share = ledger, grids[0] if grids else None, grid_share
         self._top = ledger.top
 
     @cached_property
@@ -335,8 +385,8 @@ class _Sets:
 
     def is_held_by(self, inside: Flags | None) -> bool:
         """Does this set still keep the believed one from being proved?"""
-        ledger, top = self.ledger, np.isin(np.arange(self.ledger.problem.n), self._top)
-        if inside is None or not ((inside & ~top).any() and (top & ~inside).any()):
+        ledger = self.ledger
+        if inside is None or not is_rival(ledger, inside):
             return False
         return evidence_against(ledger, inside) < ledger.enough or self.marked.bound(inside) < ledger.enough
 
@@ -363,6 +413,19 @@ class _Sets:
         caveats = (CONTRADICTED.format(k=problem.k),) if is_open else ()
         return replace(verdict, caveats=caveats)
 
+    def filled(self) -> Floats:
+        """For each item of the top and each one outside: which share of the level the evidence has against all sets
+        with the first outside and the second inside. An item's share is the average over its pairs."""
+        level, search, inside = self.ledger.enough, self._search, self.marked.inside
+        pairs = np.ones((self.marked.n, len(self._top)))
+        for column, item in enumerate(self._top.tolist()):
+            out = search.implied(item, level, None, self._alone(self.ledger.problem.delta))
+            evidence = search.pulls[item].on(out[:, None])[:, 0] / level
+            pairs[~out, column] = np.clip(evidence[~out], 0.0, 1.0)
+        shares: Floats = pairs.mean(axis=1)
+        shares[self._top] = pairs[~inside].mean(axis=0)
+        return shares
+
     @property
     def _may_be_only(self) -> bool:
         return self.grid is not None or may_be_enough(self.ledger.problem, self.ledger)
@@ -378,7 +441,7 @@ class _Sets:
         return [] if self.grid is None else [each_alone(self.marked.n, self.grid, self._grid_level(delta))]
 
     def _grid_level(self, delta: float) -> float:
-        return grid_level(self.ledger.problem, delta * (1 - FILE_SHARE))
+        return grid_level(self.ledger.problem, delta * self.grid_share)
 
 
 def check_problem(problem: Problem) -> None:
@@ -394,14 +457,16 @@ def check_problem(problem: Problem) -> None:
 
 
 def certify_votes(
-    problem: Problem, votes: Block, counted: bool, is_sorted: bool = False
+    problem: Problem, votes: Block, counted: bool, units: Units | None = None, is_sorted: bool = False
 ) -> tuple[Verdict[int], Ledger]:
-    """What votes prove in the order given, each a unit of its own. As with `edges`, half of the stake is on bets, half
-    on the grid. `counted` votes have no order, and sorted ones no fair one: only the grid counts for them."""
+    """What votes prove in the order given, which is unit by unit if there are units. As with `edges`, half of the stake
+    is on bets, half on the grid. `counted` votes have no order, and sorted ones no fair one: only the grid counts for
+    them, as it does for `edges`."""
     check_problem(problem)
     if counted or is_sorted:
-        return edges.certify_votes(problem, votes, counted, None, is_sorted)
-    ledger, _ = replay(replace(empty_ledger(problem, Cuts()), share=FILE_SHARE), votes, None, counted)
-    ledger = ledger.refresh()
-    sets = _Sets(ledger, grid_evidence(problem, votes)[0])
-    return sets.verdict(round(ledger.votes), nothing_proved(problem)), ledger
+        return edges.certify_votes(problem, votes, counted, units, is_sorted)
+    ledger, placed = replay(replace(empty_ledger(problem, Cuts()), share=FILE_SHARE), votes, units, counted)
+    grid = grid_evidence(problem, votes._replace(weights=None if units is None else units.share))[0]
+    sets = _Sets(ledger.refresh(), grid, 1 - FILE_SHARE)
+    verdict = sets.verdict(round(ledger.votes), nothing_proved(problem))
+    return replace(verdict, caveats=(*verdict.caveats, *left_out(placed, LEFT_OUT))), sets.ledger

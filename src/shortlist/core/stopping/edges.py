@@ -16,6 +16,7 @@ from shortlist.core.betting import GRID_SHARE, Accounts, Ledger, empty_ledger, i
 from shortlist.core.evidence import Evidence
 from shortlist.core.pairs import Flags, Floats
 from shortlist.core.problem import Problem
+from shortlist.core.stopping.base import Verdict
 from shortlist.core.stopping.chains import (
     AnyPull,
     Pull,
@@ -28,7 +29,6 @@ from shortlist.core.stopping.chains import (
     starts,
     step,
 )
-from shortlist.core.stopping.verdict import Verdict
 from shortlist.core.tally import Block, join_blocks
 from shortlist.core.units import Units
 
@@ -38,6 +38,11 @@ LEAST_LOG = -500.0  # smaller error bounds than its exponential are not told apa
 GUARANTEE = (
     "a proved answer is wrong with probability at most {delta:g} if there is a top {k} that no other item beats on "
     "average ({theorem})"
+)
+LEFT = (
+    "a proved answer among the {left} items that were not withdrawn is wrong with probability at most {delta:g} if all "
+    "items have a top {k}{more}, each within the next, and no item outside one of these beats an item inside it on "
+    "average (edge theorem for withdrawn items)"
 )
 SEVERAL = ", and rests on at least {} judges"
 SORTED = (
@@ -68,9 +73,13 @@ def certify_votes(
     left = 1.0 if counted else 1 - FILE_SHARE
     chains = _Chains(problem, ledger.refresh(), grids, left, not (counted or is_sorted))
     verdict = chains.verdict(round(ledger.votes), nothing_proved(problem))
+    return replace(verdict, caveats=(*([SORTED] if is_sorted else ()), *left_out(placed))), chains.ledger
+
+
+def left_out(placed: Block, words: str = LEFT_OUT) -> tuple[str, ...]:
+    """A caveat if some votes of a file weigh nothing."""
     unused = 0 if placed.weights is None else int(np.count_nonzero(placed.weights == 0))
-    caveats = (*([SORTED] if is_sorted else ()), *([LEFT_OUT.format(unused, len(votes.first))] if unused else ()))
-    return replace(verdict, caveats=caveats), chains.ledger
+    return (words.format(unused, len(placed.first)),) if unused else ()
 
 
 def replay(ledger: Ledger, votes: Block, units: Units | None, counted: bool) -> tuple[Ledger, Block]:
@@ -86,7 +95,10 @@ def replay(ledger: Ledger, votes: Block, units: Units | None, counted: bool) -> 
 
 
 def with_weights(ledger: Ledger, placed: Block, units: Units) -> Block:
-    """Votes of whole units, whose bets are placed, with their weights in the ledger's accounts."""
+    """Votes of whole units, whose bets are placed, with their weights in the ledger's accounts. With a marker a product
+    may have all votes of a unit."""
+    if ledger.marker is not None:
+        return placed._replace(weights=units.whole)
     weights = units.weights(placed, ledger.flipped, both=bool(ledger.problem.tolerance))
     return placed._replace(weights=weights)
 
@@ -214,8 +226,10 @@ class _Chains:
         last, kind = (self.plain, 0) if self.tolerant is None else (self.tolerant, 1)
         evidence = [pull.on(absorbed) / level for pull, level in self._pulls(last, kind, delta)]
         pairs = np.where(absorbed, 1.0, np.clip(np.max(evidence, axis=0), 0.0, 1.0))
-        shares: Floats = pairs.mean(axis=1)
-        shares[self.top] = pairs[~self.inside].mean(axis=0)
+        left = ~np.isin(np.arange(self.problem.n), self.problem.withdrawn)
+        asked = left[self.top]
+        shares: Floats = np.where(left, pairs[:, asked].mean(axis=1), 1.0)
+        shares[self.top[asked]] = pairs[np.ix_(~self.inside & left, asked)].mean(axis=0)
         return shares
 
     def decide(self, delta: float) -> bool:
@@ -273,7 +287,8 @@ def report(
         bound = min(bound, last.error_bound)  # what was proved once stays proved, with the same probability
     done = bound <= problem.delta
     sure_in, sure_out = sure[0] | set(last.certainly_in), sure[1] | set(last.certainly_out)
-    undecided = tuple(i for i in range(n) if i not in sure_in and i not in sure_out)
+    sure_out -= set(problem.withdrawn)  # they are no part of the answer's items
+    undecided = tuple(i for i in range(n) if i not in (*sure_in, *sure_out, *problem.withdrawn))
     return Verdict(
         done, "certified" if done else None, top, bound, tuple(sorted(sure_in)), tuple(sorted(sure_out)),
         undecided, votes, 0.0 if done else last.votes_left, words, error=problem.stated_delta,
@@ -281,12 +296,22 @@ def report(
 
 
 def guarantee(problem: Problem, theorem: str = "edge theorem") -> str:
+    if problem.withdrawn:
+        return _left(problem) + (SEVERAL.format(problem.min_judges) if problem.min_judges > 1 else "")
     form = TOLERANT if problem.tolerance else GUARANTEE
     measured = problem.family.is_measured
     beats = f"beats a member {'by more than' if measured else 'with probability above 0.5 +'} {problem.tolerance:g}"
     noise = "" if not measured else ", for normal noise of the given sigma or less"
     several = SEVERAL.format(problem.min_judges) if problem.min_judges > 1 else ""
     return form.format(delta=problem.stated_delta, k=problem.k, beats=beats, theorem=theorem) + noise + several
+
+
+def _left(problem: Problem) -> str:
+    """The guarantee of a study from which items were withdrawn."""
+    k, gone = problem.k, len(problem.withdrawn)
+    sizes = [f"a top {size}" for size in range(k + 1, k + gone + 1)]
+    more = f"{''.join(f', {size}' for size in sizes[:-1])} and {sizes[-1]}"
+    return LEFT.format(left=problem.left, delta=problem.stated_delta, k=k, more=more)
 
 
 def nothing_proved(problem: Problem) -> Verdict[int]:

@@ -15,7 +15,7 @@ from shortlist.core.evidence import Evidence
 from shortlist.core.linalg import cholesky
 from shortlist.core.pairs import Floats, boundary, laplacian, top_k
 from shortlist.core.problem import Problem, real
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.core.tally import Block, Tally
 from shortlist.errors import BadProblem
 

@@ -16,7 +16,7 @@ from shortlist.core.linalg import one_thread
 from shortlist.core.pairs import Floats, boundary, top_k
 from shortlist.core.problem import Problem, real, whole
 from shortlist.core.ridge import SCALE, Laplace, laplace
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.core.tally import Block, Tally
 from shortlist.errors import BadProblem
 
@@ -46,6 +46,7 @@ def chances(problem: Problem, tally: Tally, scale: float = SCALE, draws: int = 4
     rng = np.random.default_rng(whole("seed", seed, 0))
     with one_thread():
         samples = laplace(problem.family, tally, scale).draw(rng, whole("draws", draws, 1))
+    samples[:, list(problem.withdrawn)] = -np.inf
     best = np.argpartition(-samples, problem.k - 1, axis=1)[:, : problem.k]
     return np.bincount(best.ravel(), minlength=problem.n) / draws
 

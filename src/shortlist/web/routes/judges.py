@@ -7,7 +7,7 @@ from typing import Annotated
 import segno
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.web.auth import (
     OWNER_COOKIE,
     Kind,
@@ -29,6 +29,7 @@ from shortlist.web.auth import (
     viewer_cookie,
     wrong_token,
 )
+from shortlist.web.dashboard import panel, personal_data
 from shortlist.web.judges import (
     ACTIVE,
     REFUSED,
@@ -46,7 +47,6 @@ from shortlist.web.judges import (
     set_conflicts,
     set_state,
 )
-from shortlist.web.panel import panel, personal_data
 from shortlist.web.schemas import (
     AdmitIn,
     ConflictsIn,
@@ -154,11 +154,16 @@ def show(service: ServiceDep, token: Owner, name: StudyName) -> Panel:
 @router.post("/judges", status_code=201, responses=problems(409))
 def add(request: Request, service: ServiceDep, token: Owner, name: StudyName, given: JudgesIn) -> Links:
     """Add judges and get a link for each."""
-    study = study_id(service.database, name)
     people = [Person(name=judge) for judge in given.names] + given.people
-    names = [person.name for person in people]
     if not people:
         raise HTTPException(422, "no names are given; send names or people")
+    check_new(service, name, people)
+    return Links(links=new_links(request, service, name, people))
+
+
+def check_new(service: Service, name: str, people: Sequence[Person]) -> None:
+    """Refuse judges whose names are taken, before any is added."""
+    study, names = study_id(service.database, name), [person.name for person in people]
     if len(set(names)) < len(names):
         raise HTTPException(422, "a name appears twice; every judge needs a different name")
     for judge in names:
@@ -166,8 +171,12 @@ def add(request: Request, service: ServiceDep, token: Owner, name: StudyName, gi
     taken = [judge for judge in names if find_judge(service.database, study, judge) is not None]
     if taken:
         raise HTTPException(409, name_taken(taken[0]))
+
+
+def new_links(request: Request, service: Service, name: str, people: Sequence[Person]) -> list[Link]:
+    study = study_id(service.database, name)
     made = [add_judge(service.database, study, person.name, person.email) for person in people]
-    return Links(links=[_new_link(request, service, study, judge) for judge in made])
+    return [_new_link(request, service, name, judge) for judge in made]
 
 
 @router.post("/judges/link", status_code=201)
@@ -183,7 +192,7 @@ def renew_all(request: Request, service: ServiceDep, token: Owner, name: StudyNa
     found = _judges(service, study, given.judges)
     for judge in found:
         revoke(service.database, Kind.judge_link, study, judge.id)
-    return Links(links=[_new_link(request, service, study, judge) for judge in found])
+    return Links(links=[_new_link(request, service, name, judge) for judge in found])
 
 
 @router.post("/judges/revoke")
@@ -204,7 +213,7 @@ def open_link(
     if given is not None:
         save_invitation(service.database, study, Invitation(**given.model_dump()))
     revoke(service.database, Kind.open_link, study)
-    return _link(request, service, None, create_token(service.database, Kind.open_link, study))
+    return _link(request, service, name, None, create_token(service.database, Kind.open_link, study))
 
 
 @router.put("/open-link")
@@ -226,7 +235,7 @@ def viewer_link(request: Request, service: ServiceDep, token: Owner, name: Study
     see results. The old viewer link stops working; who has used it can still look."""
     study = study_id(service.database, name)
     revoke(service.database, Kind.viewer_link, study)
-    return _link(request, service, None, create_token(service.database, Kind.viewer_link, study))
+    return _link(request, service, name, None, create_token(service.database, Kind.viewer_link, study))
 
 
 @router.delete("/viewer-link")
@@ -237,14 +246,15 @@ def end_viewer_link(service: ServiceDep, token: Owner, name: StudyName) -> Revok
     return Revoked(revoked=sum(ended))
 
 
-def _new_link(request: Request, service: Service, study: int, judge: Judge) -> Link:
-    return _link(request, service, judge, create_token(service.database, Kind.judge_link, study, judge.id))
+def _new_link(request: Request, service: Service, study: str, judge: Judge) -> Link:
+    token = create_token(service.database, Kind.judge_link, study_id(service.database, study), judge.id)
+    return _link(request, service, study, judge, token)
 
 
-def _link(request: Request, service: Service, judge: Judge | None, token: str) -> Link:
+def _link(request: Request, service: Service, study: str, judge: Judge | None, token: str) -> Link:
     address = link_address(request, service, token)
     who = (None, None) if judge is None else (judge.name, judge.email)
-    return Link(judge=who[0], email=who[1], link=address, qr=qr_code(address))
+    return Link(judge=who[0], email=who[1], study=study, link=address, qr=qr_code(address))
 
 
 def qr_code(text: str) -> Qr:

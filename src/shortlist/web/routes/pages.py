@@ -23,10 +23,10 @@ from shortlist.web.auth import (
     session,
     viewer,
 )
+from shortlist.web.display import Words
 from shortlist.web.middleware import content_policy, is_local
 from shortlist.web.routes.results import published
 from shortlist.web.schemas import Health, problems
-from shortlist.web.words import Words
 
 router = APIRouter()
 page = APIRouter(include_in_schema=False)
@@ -52,6 +52,12 @@ def study(request: Request, service: ServiceDep, name: StudyName) -> Response:
     opened = service.studies.open(name)
     shown: dict[str, Any] = {"study": opened.study.name, "is_viewer": seen is not None}
     return owner_page(request, service, "study", **shown) if seen is None else _page(request, "study", None, **shown)
+
+
+@page.get("/events/{name}")
+def event(request: Request, service: ServiceDep, name: StudyName) -> Response:
+    """All tracks of an event."""
+    return owner_page(request, service, "event", event=name)
 
 
 @page.get("/studies/{name}/judges")
@@ -130,8 +136,7 @@ def _page(request: Request, name: str, cookie: str | None, status: int = 200, **
 @router.get("/healthz", tags=["monitoring"], responses=problems())
 def healthz(service: ServiceDep) -> Health:
     """Answers if the service runs and its storage answers."""
-    with service.database.reading() as connection:
-        connection.exec_driver_sql("SELECT 1")
+    service.database.ping()
     return Health(status="ok", version=__version__)
 
 

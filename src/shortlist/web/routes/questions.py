@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
-from shortlist.core.stopping.verdict import Verdict
+from shortlist.core.stopping.base import Verdict
 from shortlist.errors import (
     AlreadyAnswered,
     BadOutcome,
@@ -29,9 +29,9 @@ from shortlist.errors import (
 from shortlist.study.events import CONFLICT
 from shortlist.study.questions import Question
 from shortlist.web.auth import QuestionId, QuestionJudge, ServiceDep, StudyJudge, StudyName, Token, split_id
-from shortlist.web.display import is_closed
+from shortlist.web.dashboard import personal_data
+from shortlist.web.display import Words, is_closed
 from shortlist.web.judges import ACTIVE, REFUSED, Judge, conflicts_of, declare, invitation, save_note
-from shortlist.web.panel import personal_data
 from shortlist.web.schemas import (
     JudgingState,
     Leave,
@@ -45,7 +45,6 @@ from shortlist.web.schemas import (
     problems,
 )
 from shortlist.web.service import OpenStudy, Service
-from shortlist.web.words import Words
 
 router = APIRouter(prefix="/api", tags=["judging"], responses=problems(401, 403, 404))
 GRACE = 0.1  # of a lease, for the pair on the screen of a judge whose page was closed: it may be a reload

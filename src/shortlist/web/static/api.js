@@ -1,6 +1,6 @@
 // Calls to the service. All pages use only this.
 
-// The page's words (see words.py): t('judge.answers', { n: 3 }).
+// The page's words (see display.py): t('judge.answers', { n: 3 }).
 const words = JSON.parse(document.querySelector('meta[name="words"]')?.content ?? '{}')
 const plural = new Intl.PluralRules(document.documentElement.lang)
 
@@ -49,6 +49,9 @@ export function make(tag, attributes = {}, ...children) {
   element.append(...children.filter((child) => child != null))
   return element
 }
+
+// A guarantee without the name of its theorem.
+export const plain = (text) => text.replace(/ \([^()]*theorem[^()]*\)/, '')
 
 // For screen readers.
 export function say(text) {

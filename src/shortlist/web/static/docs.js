@@ -34,7 +34,7 @@ function schema(name, entry) {
     make('td', {}, make('code', {}, field), entry.required?.includes(field) ? ' *' : ''),
     make('td', {}, schemaName(part)), make('td', {}, part.description ?? '')))
   const head = make('h3', { id: name }, name)
-  const table = make('div', { class: 'scroll' }, make('table', {}, make('tbody', {}, ...rows)))
+  const table = make('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': `Fields of ${name}` }, make('table', {}, make('tbody', {}, ...rows)))
   return make('section', { class: 'operation' }, head, make('p', {}, entry.description ?? ''), rows.length ? table : null)
 }
 

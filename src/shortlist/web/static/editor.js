@@ -3,10 +3,10 @@ import { call, make } from './api.js'
 
 export const MEDIA = '.png,.jpg,.jpeg,.gif,.webp,.heic,.heif,.mp3,.m4a,.wav,.ogg,.flac,.mp4,.webm'
 
-// `fixed`: names, texts and nothing else can be changed.
-export function editor(list, items, changed, fixed = () => false) {
+// `fixed`: names, texts and nothing else can be changed; then `aside` is what stands beside an item.
+export function editor(list, items, changed, fixed = () => false, aside = () => null) {
   const redraw = (focus) => {
-    list.replaceChildren(...items.map((item, place) => row(items, item, place, changed, redraw, fixed())))
+    list.replaceChildren(...items.map((item, place) => row(items, item, place, changed, redraw, fixed() ? aside(place) : undefined)))
     changed()
     if (focus) list.children[Math.min(focus.place, items.length - 1)]?.querySelector(focus.what)?.focus()
   }
@@ -14,7 +14,7 @@ export function editor(list, items, changed, fixed = () => false) {
   return redraw
 }
 
-function row(items, item, place, changed, redraw, fixed) {
+function row(items, item, place, changed, redraw, aside) {
   const what = item.name || `item ${place + 1}`
   const field = (tag, part, label, attributes = {}) => {
     const input = make(tag, { 'aria-label': `${label} of item ${place + 1}`, dir: 'auto', placeholder: label, ...attributes })
@@ -32,8 +32,8 @@ function row(items, item, place, changed, redraw, fixed) {
   }
   return make('li', { class: 'item-row' }, preview(item),
     make('div', { class: 'fields' }, field('input', 'name', 'Name', { maxlength: 200 }),
-      field('textarea', 'text', 'Text', { rows: item.text?.includes('\n') ? 4 : 1 })),
-    fixed ? null : make('div', { class: 'moves' },
+      field('textarea', 'text', 'Text', { rows: item.text?.includes('\n') ? 4 : 1 }), item.track ? make('span', { class: 'help' }, `Track: ${item.track}`) : null),
+    aside !== undefined ? aside : make('div', { class: 'moves' },
       button('↑', 'Move up', 'up', swap(place - 1, 'up'), place === 0),
       button('↓', 'Move down', 'down', swap(place + 1, 'down'), place === items.length - 1),
       button('Remove', 'Remove', 'remove', () => {

@@ -19,7 +19,8 @@ async function list() {
 function line(study) {
   const link = make('a', { href: `/studies/${encodeURIComponent(study.name)}` }, study.name)
   const badge = make('span', { class: 'badge', 'data-state': study.state }, study.state)
-  return make('li', {}, make('div', { class: 'row' }, link, badge), make('p', {}, study.sentence))
+  const event = study.event ? make('a', { href: `/events/${encodeURIComponent(study.event)}` }, `All tracks of ${study.event}`) : null
+  return make('li', {}, make('div', { class: 'row' }, link, badge), make('p', {}, study.sentence), event && make('p', {}, event))
 }
 
 $('#key').addEventListener('click', () => attempt(async () => {

@@ -3,11 +3,16 @@
 const ADDRESS = /^https?:\/\/\S+$/
 const KINDS = [['audio', /\.(mp3|m4a|wav|ogg|oga|flac)$/i], ['video', /\.(mp4|m4v|webm|ogv)$/i]]
 
-// One per line: name, name | text, name | address of a picture, sound or film
+// One per line: name, name | text, name | address of a picture, sound or film; and # track above the items of a track
 export function fromLines(text, format = 'text') {
-  return lines(text).map((line) => {
+  let track
+  return lines(text).flatMap((line) => {
+    if (line.startsWith('# ')) {
+      track = line.slice(2).trim()
+      return []
+    }
     const [name, ...rest] = line.split('|')
-    return item(name.trim(), rest.join('|').trim(), format)
+    return [{ ...item(name.trim(), rest.join('|').trim(), format), ...(track ? { track } : {}) }]
   })
 }
 
@@ -30,8 +35,11 @@ function item(name, rest, format) {
   return rest ? { name, text: rest, format } : { name }
 }
 
-// Which names are there twice: every item needs a name of its own.
+// The tracks of items, in their order.
+export const tracks = (items) => [...new Set(items.map((item) => item.track).filter(Boolean))]
+
+// Which names are there twice: every item needs a name of its own, in its track.
 export function repeated(items) {
-  const names = items.map((item) => item.name.trim())
+  const names = items.map((item) => item.name.trim() + (item.track ? ` (${item.track})` : ''))
   return [...new Set(names.filter((name, place) => names.indexOf(name) !== place))]
 }

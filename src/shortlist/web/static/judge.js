@@ -135,6 +135,7 @@ function answer(body, about = settled() && shown) {
   if (!question || question.id !== about) return
   const note = $('#note').value.trim()
   queue.shift()
+  if (body.conflict) queue = [] // the next pair may be about the same item; the service says what follows
   if (!outbox.add(question, note && !body.note ? { ...body, note } : body)) notice(t('judge.elsewhere'))
   else if ('outcome' in body) answered += 1
   $('#note').value = ''

@@ -1,11 +1,11 @@
 // The owner's page of judges: links and their QR codes, who is let in, conflicts of interest, and whose votes to look at.
-import { $, attempt, call, copyButton, make, path } from './api.js'
+import { $, attempt, call, make, path } from './api.js'
+import { person, sheet } from './links.js'
 
 const EVERY = 5000
 const study = $('#main').dataset.study
 const at = (...parts) => path('studies', study, ...parts)
 const selected = new Set()
-let links = [] // those that are on the page
 let panel = null
 
 // --- looking ---
@@ -94,13 +94,6 @@ const act = (task) => attempt(async () => {
 
 // --- links ---
 
-// "Ann", "Bob, bob@example.org", "Bob <bob@example.org>", or cells of a spreadsheet.
-function person(text) {
-  const email = text.match(/[^\s,;<>"]+@[^\s,;<>"]+/)?.[0] ?? null
-  const name = text.replace(email ?? '', '').replace(/[<>"]/g, '').replace(/^[\s,;]+|[\s,;]+$/g, '')
-  return { name: name || email, email }
-}
-
 $('#add').addEventListener('submit', (event) => {
   event.preventDefault()
   act(async () => {
@@ -142,46 +135,6 @@ $('#end-viewer-link').addEventListener('click', () => act(async () => {
   await call('DELETE', at('viewer-link'))
   return call('GET', at('judges'))
 }))
-
-// The links on cards with QR codes, to copy, save and print.
-function sheet(made, code = '') {
-  links = [...links, ...made]
-  $('#sheet-part').hidden = false
-  $('#sheet').append(...made.map((link) => card(link, code)))
-  const all = () => links.map(({ judge, link }) => `${judge ?? 'Anyone'}\t${link}`).join('\n')
-  $('#sheet-actions').replaceChildren(copyButton('Copy all', all, $('#sheet')), make('button', { type: 'button', onclick: saveCsv }, 'Download CSV'),
-    make('button', { type: 'button', onclick: () => print() }, 'Print'))
-  $('#sheet-part').scrollIntoView({ block: 'nearest' })
-}
-
-function card({ judge, link, qr }, code) {
-  const shown = make('span', { class: 'secret' }, link)
-  return make('li', {}, make('strong', { dir: 'auto' }, judge ?? study), judge ? make('p', { class: 'for', dir: 'auto' }, study) : null,
-    svg(qr, `QR code of the link of ${judge ?? 'everybody'}`), shown,
-    code ? make('p', {}, 'Code: ', make('strong', {}, code)) : null, copyButton('Copy', link, shown))
-}
-
-function svg({ size, path: squares }, label) {
-  const make = (tag, attributes) => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', tag)
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
-    return element
-  }
-  const picture = make('svg', { viewBox: `0 0 ${size} ${size}`, role: 'img', 'aria-label': label, 'shape-rendering': 'crispEdges' })
-  picture.append(make('path', { d: squares }))
-  return picture
-}
-
-// A cell that a spreadsheet would take for a formula begins with an apostrophe.
-const cell = (text) => `"${String(text ?? '').replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`
-
-function saveCsv() {
-  const lines = [['name', 'email', 'link'], ...links.map(({ judge, email, link }) => [judge ?? '', email, link])]
-  const file = new Blob([lines.map((line) => line.map(cell).join(',')).join('\r\n')], { type: 'text/csv' })
-  const place = make('a', { href: URL.createObjectURL(file), download: 'judges.csv' })
-  place.click()
-  setTimeout(() => URL.revokeObjectURL(place.href), 1000)
-}
 
 // --- who may judge what ---
 

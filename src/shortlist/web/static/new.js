@@ -2,7 +2,7 @@
 import { $, attempt, call, path, say } from './api.js'
 import { advice } from './advice.js'
 import { addFiles, editor, readFile } from './editor.js'
-import { fromBlocks, fromLines, lines, repeated } from './items.js'
+import { fromBlocks, fromLines, lines, repeated, tracks } from './items.js'
 
 const form = $('#new')
 const listed = [] // items that are edited one by one
@@ -14,15 +14,17 @@ function written() {
 }
 
 function count() {
-  const all = [...written(), ...listed], twice = repeated(all)
+  const all = [...written(), ...listed], twice = repeated(all), groups = tracks(all)
   $('#count').textContent = `${all.length} ${all.length === 1 ? 'item' : 'items'}`
     + (twice.length ? `; ${twice.slice(0, 3).join(', ')} ${twice.length === 1 ? 'is' : 'are'} there twice` : '')
+  $('#tracks').hidden = !groups.length
+  $('#tracks').textContent = `${groups.length} ${groups.length === 1 ? 'track' : 'tracks'}: ${groups.join(', ')}. Each becomes a study of its own with the settings below.`
   $('#one-by-one').disabled = !written().length
   $('label[for="ballot_size"]').hidden = form.elements.judges_claim.value !== 'public'
   for (const choice of form.elements.alone) choice.disabled = isTolerant()
   $('label[for="min_judges"]').hidden = minJudges() === 1
   $('#tolerant-help').hidden = !isTolerant()
-  $('#advice').textContent = advice(all.length, Number(form.elements.k.value), Number(form.elements.judges.value), form.elements.judges_claim.value)
+  $('#advice').textContent = advice(groups.length ? Math.max(...groups.map((track) => all.filter((item) => item.track === track).length)) : all.length, Number(form.elements.k.value), Number(form.elements.judges.value), form.elements.judges_claim.value)
   $('#cases-claim').hidden = !lines(form.elements.cases.value).length
 }
 
@@ -53,15 +55,16 @@ async function create() {
     ...(older ? { from_study: older, takes_over: form.elements.takes_over.checked } : {}),
     seed: crypto.getRandomValues(new Uint32Array(1))[0] >>> 1,
   }
-  const made = await call('POST', '/api/studies', body)
-  location.assign(`/studies/${encodeURIComponent(made.name)}`)
+  const isEvent = tracks(body.items).length > 0
+  const made = await call('POST', isEvent ? '/api/events' : '/api/studies', body)
+  location.assign(`/${isEvent ? 'events' : 'studies'}/${encodeURIComponent(made.name)}`)
 }
 
 const older = new URLSearchParams(location.search).get('from')
 
 async function startFrom() {
-  const { items, titles } = await call('GET', path('studies', older, 'items'))
-  listed.push(...items.map((item) => ({ ...item, name: titles[item.name] ?? item.name })))
+  const { items, titles, withdrawn } = await call('GET', path('studies', older, 'items'))
+  listed.push(...items.filter(({ name }) => !withdrawn.includes(name)).map((item) => ({ ...item, name: titles[item.name] ?? item.name })))
   $('#older-name').textContent = older
   $('#older').hidden = false
   redraw()

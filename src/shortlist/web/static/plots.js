@@ -31,8 +31,8 @@ export function ratings(items, k) {
       draw('line', { x1: x(item.low), x2: x(item.high), y1: 6, y2: 6, 'stroke-width': 3, opacity: .45, 'vector-effect': 'non-scaling-stroke' }),
       draw('line', { x1: x(item.utility), x2: x(item.utility), y1: 6, y2: 6, 'stroke-width': 11, 'stroke-linecap': 'round', 'vector-effect': 'non-scaling-stroke' }))
     svg.append(marks)
-    const words = { in: '✓ in', out: '✗ out', undecided: `${rough(item.chance)} likely in` }[kind]
-    const share = `${Math.floor(100 * item.filled)} %`
+    const words = { in: '✓ in', out: '✗ out', withdrawn: 'withdrawn', undecided: `${rough(item.chance)} likely in` }[kind]
+    const share = item.proved === 'withdrawn' ? '–' : `${Math.floor(100 * item.filled)} %`
     const text = `wins about ${percent(1 / (1 + Math.exp(-item.utility)))} of votes against the average item; ${item.votes} votes`
     return make('li', { class: `${kind}${place === k - 1 ? ' last-in' : ''}`, title: `${item.title}: ${text}` },
       make('span', { class: 'name', dir: 'auto' }, item.title), wrap(svg),

@@ -6,10 +6,10 @@ let found = null
 let open = 0 // how many are revealed
 
 function draw() {
-  const top = found.items.filter((item) => item.top)
+  const top = found.items.filter((item) => item.top), size = found.items.filter((item) => item.proved !== 'withdrawn').length
   $('#before').textContent = found.is_proved
-    ? `${found.votes.toLocaleString()} votes by ${found.judges} judges prove the top ${found.k} of ${found.items.length}.`
-    : `${found.votes.toLocaleString()} votes so far. The top ${found.k} of ${found.items.length} are not proved: this is the best guess.`
+    ? `${found.votes.toLocaleString()} votes by ${found.judges} judges prove the top ${found.k} of ${size}.`
+    : `${found.votes.toLocaleString()} votes so far. The top ${found.k} of ${size} are not proved: this is the best guess.`
   $('#top').replaceChildren(...top.map((item, place) => {
     const isOpen = place >= top.length - open
     const picture = isOpen && item.image ? make('img', { src: item.image, alt: `Picture of ${item.title}` }) : null

@@ -1,5 +1,5 @@
 // The results, for everybody once they are published.
-import { $, attempt, call, make, path } from './api.js'
+import { $, attempt, call, make, path, plain } from './api.js'
 
 const study = $('#main').dataset.study
 
@@ -16,8 +16,9 @@ attempt(async () => {
   $('#caveats').hidden = !found.caveats.length
   $('#caveats').replaceChildren(...found.caveats.map((text) => make('li', {}, text)))
   $('#top').replaceChildren(...found.items.filter((item) => item.top).map(winner))
-  $('#rest').replaceChildren(...found.items.filter((item) => !item.top).map((item) => make('li', { dir: 'auto' }, item.title)))
+  $('#rest').replaceChildren(...found.items.filter((item) => !item.top).map((item) => make('li', { dir: 'auto' }, item.title,
+    item.proved === 'withdrawn' ? make('span', { class: 'place' }, ' (withdrawn)') : null)))
   $('#claims').textContent = found.claims.join(' ')
-  $('#guarantee').textContent = found.guarantee && `Guarantee: ${found.guarantee}.`
+  $('#guarantee').textContent = found.guarantee && `Guarantee: ${plain(found.guarantee)}.`
   $('#head').textContent = `event ${found.head.events}, hash ${found.head.hash}`
 })

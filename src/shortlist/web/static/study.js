@@ -1,5 +1,5 @@
 // The owner's dashboard. The service says when there is something new (server-sent events), and the page then reads it.
-import { $, attempt, call, make, path, say } from './api.js'
+import { $, attempt, call, make, path, plain, say } from './api.js'
 import { addFiles, editor, readFile } from './editor.js'
 import { activity, allocation, percent, progress, ratings } from './plots.js'
 
@@ -78,7 +78,7 @@ function show(board) {
   $('#caveats').hidden = !verdict.caveats.length
   rows('#caveats', verdict.caveats.map((text) => make('li', {}, text)))
   $('#guarantee').parentElement.hidden = !verdict.guarantee
-  $('#guarantee').textContent = verdict.guarantee ? sentence(verdict.guarantee) : ''
+  $('#guarantee').textContent = verdict.guarantee ? sentence(plain(verdict.guarantee)) : ''
   $('#claims').hidden = !board.claims.length
   $('#claims').textContent = board.claims.join(' ')
   $('#head').textContent = `Record: ${board.head.events} ${board.head.events === 1 ? 'event' : 'events'}, hash ${board.head.hash}.`
@@ -163,7 +163,7 @@ function rows(place, made) {
 function settings(board) {
   const set = board.settings
   $('#settings').textContent = [
-    `Top ${set.k} of ${board.items.length}`, `chance of a wrong answer at most ${percent(set.delta)}`,
+    `Top ${set.k} of ${board.items.filter((item) => item.proved !== 'withdrawn').length}`, `chance of a wrong answer at most ${percent(set.delta)}`,
     set.tolerance ? `tolerance ${set.tolerance}` : 'no tolerance',
     set.max_votes ? `at most ${set.max_votes.toLocaleString()} votes` : 'no vote limit',
     set.ties ? 'ties allowed' : 'no ties', set.blind ? 'blind' : 'names shown',
@@ -255,7 +255,12 @@ $('#publish').addEventListener('click', async () => {
 
 const edited = []
 let before = null // the items as they were when the dialog was opened
-const redraw = editor($('#edit-list'), edited, () => {}, () => before !== null && !before.can_edit)
+const redraw = editor($('#edit-list'), edited, () => {}, () => before !== null && !before.can_edit, (place) => {
+  const { name } = before.items[place]
+  if (before.withdrawn.includes(name)) return make('span', { class: 'moves' }, 'withdrawn')
+  return make('div', { class: 'moves' }, make('button', { type: 'button', class: 'plain', 'aria-label': `Withdraw: ${edited[place].name}`,
+    onclick: () => inEdit(() => withdraw(name, edited[place].name)) }, 'Withdraw'))
+})
 const note = (text) => { $('#edit-note').textContent = text }
 
 async function edit() {
@@ -265,7 +270,7 @@ async function edit() {
   $('#edit-k').value = shown.settings.k
   $('#edit-help').textContent = before.can_edit
     ? 'You can change everything until the first question. Links that you gave out stay. The record begins again: publish its hash after this.'
-    : 'Correct names and typing errors. Votes before and after count as votes on the same item, and the result says what was corrected '
+    : 'Correct names and typing errors, or withdraw an item. Votes before and after count as votes on the same item, and the result says what was corrected '
       + 'and when. All pages show the new name; downloads (CSV, report, proof) keep the old one. If the meaning changes, start a new study instead.'
   note('')
   $('#edit-problem').textContent = ''
@@ -285,6 +290,15 @@ async function save() {
     }
   }
   $('#edit').close()
+  await look()
+}
+
+async function withdraw(item, title) {
+  const text = `Nothing more is asked about ${title}, and the answer is among the other items. Its votes stay in the record; what it won over `
+    + 'others no longer proves anything. The price: a proof states a larger chance of a wrong answer. This cannot be undone.'
+  if (!await sure(`Withdraw ${title}?`, text, 'Withdraw')) return
+  before = await call('POST', path('studies', study, 'items', 'withdraw'), { item })
+  redraw()
   await look()
 }
 

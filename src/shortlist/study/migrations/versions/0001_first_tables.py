@@ -1,4 +1,4 @@
-"""The first tables: studies, and the tables of the web service."""
+"""The first tables: studies, what runs keep, and the tables of the web service."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,9 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 def upgrade() -> None:
     _create_study_tables()
     _create_run_tables()
+    _create_reply_tables()
     _create_web_tables()
+    _create_judge_tables()
 
 
 def _create_study_tables() -> None:
@@ -63,6 +65,42 @@ def _create_run_tables() -> None:
     )
 
 
+def _create_reply_tables() -> None:
+    op.create_table(
+        "replies",
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
+        sa.Column("digest", sa.String(32), primary_key=True),
+        sa.Column("question", NUMBER, nullable=False),
+        sa.Column("judge", sa.Text, nullable=False),
+        sa.Column("member", sa.Text, nullable=False),
+        sa.Column("case", sa.Text),
+        sa.Column("first", sa.Text, nullable=False),
+        sa.Column("second", sa.Text, nullable=False),
+        sa.Column("outcome", sa.Float),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("attempt", sa.Integer, nullable=False),
+        sa.Column("at", sa.Float, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("request", sa.String(32), nullable=False),
+        sa.Column("model", sa.Text, nullable=False),
+        sa.Column("text", sa.Text),
+        sa.Column("reasoning", sa.Text),
+        sa.Column("prompt_tokens", NUMBER, nullable=False),
+        sa.Column("cached_tokens", NUMBER, nullable=False),
+        sa.Column("completion_tokens", NUMBER, nullable=False),
+        sa.Column("cost", sa.Float),
+        sa.Column("first_text", sa.String(32)),
+        sa.Column("second_text", sa.String(32)),
+        sa.Column("case_text", sa.String(32)),
+    )
+    op.create_table(
+        "texts",
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
+        sa.Column("digest", sa.String(32), primary_key=True),
+        sa.Column("text", sa.Text, nullable=False),
+    )
+
+
 def _create_web_tables() -> None:
     op.create_table(
         "web_displays",
@@ -76,8 +114,13 @@ def _create_web_tables() -> None:
         sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), nullable=False),
         sa.Column("name", sa.String(100), nullable=False),
         sa.Column("created", sa.Float, nullable=False),
+        sa.Column("key", sa.String(100), nullable=False),
+        sa.Column("email", sa.String(200)),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("is_open", sa.Boolean, nullable=False),
         sa.UniqueConstraint("study", "name"),
     )
+    op.create_index("web_judges_by_key", "web_judges", ["study", "key"], unique=True)
     op.create_table(
         "web_tokens",
         sa.Column("id", sa.String(24), primary_key=True),
@@ -98,3 +141,33 @@ def _create_web_tables() -> None:
         sa.Column("data", sa.LargeBinary, nullable=False),
         sa.Column("created", sa.Float, nullable=False),
     )
+
+
+def _create_judge_tables() -> None:
+    op.create_table(
+        "web_invitations",
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), primary_key=True),
+        sa.Column("code", sa.String(40)),
+        sa.Column("max_judges", sa.Integer),
+        sa.Column("max_votes", sa.Integer),
+        sa.Column("approve", sa.Boolean, nullable=False),
+    )
+    op.create_table(
+        "web_conflicts",
+        sa.Column("id", NUMBER, primary_key=True),
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), nullable=False),
+        sa.Column("judge", NUMBER, sa.ForeignKey("web_judges.id"), nullable=False),
+        sa.Column("item", sa.Text, nullable=False),
+        sa.Column("declared", sa.Boolean, nullable=False),
+    )
+    op.create_index("web_conflicts_of_judge", "web_conflicts", ["judge"])
+    op.create_table(
+        "web_notes",
+        sa.Column("id", NUMBER, primary_key=True),
+        sa.Column("study", NUMBER, sa.ForeignKey("studies.id"), nullable=False),
+        sa.Column("judge", NUMBER, sa.ForeignKey("web_judges.id"), nullable=False),
+        sa.Column("question", NUMBER, nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
+    )
+    op.create_index("web_notes_of_study", "web_notes", ["study", "question"])

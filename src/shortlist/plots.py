@@ -1,7 +1,8 @@
-"""The figures: the error bound over time, items with their ratings and chances, judges, and items against items. And
-the style of all figures: readable in print and without colour, with colours that colour-blind people can tell apart.
+"""Plots of a study, on new axes or on yours: `plot_ranking(study)`, `plot_matrix(study, ax=ax)`.
 
-matplotlib is imported when something is drawn, so that importing the package stays fast.
+Every function takes a study or its analysis and returns the axes. Figures are readable in print and without colour,
+with colours that colour-blind people can tell apart. matplotlib is imported when something is drawn, so that importing
+the package stays fast.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.colorbar import Colorbar
     from matplotlib.image import AxesImage
+
+__all__ = [
+    "plot_agreement", "plot_allocation", "plot_chances", "plot_error_bound", "plot_matrix", "plot_position_bias",
+    "plot_ranking",
+]  # fmt: skip
 
 # Okabe and Ito's colours
 BLUE, ORANGE, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"

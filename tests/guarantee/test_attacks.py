@@ -1,0 +1,103 @@
+"""Every attack with its safeguard, where at most a share delta of the runs may be fooled, and without it, where far
+more are: else the test could not fail.
+
+`make test` plays the runs one after the other and stops when the result is clear. With the safeguard it is Wald's
+sequential test of the share delta = 0.05 against 0.2, which ends after 23 runs if none is fooled; where it does not
+end, the limit of all runs decides. That is the 99 % quantile of the binomial distribution with share delta: 11 of
+100. Power: up to 100 runs find a true share of 20 % with probability 0.975 and of 30 % with 0.9996, and blame a share
+of 5 % with 0.008 (`power` below; 100 runs every time: 0.987, 1.0000 and 0.004). `make slow` plays all runs: 67 of
+1,000 may be fooled, and a true share of 10 % is found with probability 0.9999.
+"""
+
+from math import log
+
+import pytest
+from scipy.stats import binom
+
+from tests.guarantee.attacks import DELTA, all_attacks
+from tests.guarantee.attacks_people import two_judges_finish
+
+ATTACKS = {attack.name: attack for attack in all_attacks()}
+LEAST = 0.1
+BROKEN = 0.2  # a share that has to be found
+MISSED, FALSE = 0.02, 0.01  # in Wald's test, the probability to miss it, and to find it where the share is delta
+
+
+def limit(runs):
+    return binom.ppf(0.99, runs, DELTA)
+
+
+def ratio(fooled, runs):
+    """The log likelihood ratio of the share BROKEN against delta."""
+    return fooled * log(BROKEN / DELTA) + (runs - fooled) * log((1 - BROKEN) / (1 - DELTA))
+
+
+def verdict(fooled, runs, most):
+    """Whether the safeguard holds after so many runs of at most `most`; None if it is not clear yet."""
+    if ratio(fooled, runs) <= log(MISSED / (1 - FALSE)):
+        return True
+    if ratio(fooled, runs) >= log((1 - MISSED) / FALSE):
+        return False
+    return bool(fooled <= limit(most)) if runs == most else None
+
+
+def power(share, most):
+    """The probability that a true share is blamed, and the expected number of runs."""
+    blamed, expected, open_now = 0.0, 0.0, {0: 1.0}
+    for runs in range(1, most + 1):
+        after = {}
+        for fooled, chance in open_now.items():
+            after[fooled] = after.get(fooled, 0.0) + chance * (1 - share)
+            after[fooled + 1] = after.get(fooled + 1, 0.0) + chance * share
+        ended = {fooled: verdict(fooled, runs, most) for fooled in after}
+        blamed += sum(chance for fooled, chance in after.items() if ended[fooled] is False)
+        expected += runs * sum(chance for fooled, chance in after.items() if ended[fooled] is not None)
+        open_now = {fooled: chance for fooled, chance in after.items() if ended[fooled] is None}
+    return blamed, expected
+
+
+def test_the_power_is_as_stated():
+    assert power(0.2, 100)[0] == pytest.approx(0.975, abs=1e-3)
+    assert power(0.3, 100)[0] == pytest.approx(0.9996, abs=1e-4)
+    assert power(DELTA, 100)[0] == pytest.approx(0.008, abs=1e-3)
+    assert power(0.0, 100) == pytest.approx((0.0, 23.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks(name):
+    attack, fooled, holds = ATTACKS[name], 0, None
+    with_it, without_it = attack.runs
+    for runs in range(1, with_it + 1):
+        fooled += attack.fooled(True, runs - 1)
+        if (holds := verdict(fooled, runs, with_it)) is not None:
+            break
+    print(f"{name}: {fooled} of {runs}")
+    assert holds
+    assert not attack.breaks or breaks_without(attack, without_it)
+
+
+def breaks_without(attack, most):
+    """Whether more than LEAST of `most` runs are fooled without the safeguard; ends when it is certain."""
+    fooled = 0
+    for seed in range(most):
+        fooled += attack.fooled(False, seed)
+        if fooled > LEAST * most:
+            return True
+    return False
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks_with_many_runs(name):
+    attack, (with_it, without_it) = ATTACKS[name], ATTACKS[name].many
+    on, off = attack.share(True, with_it), attack.share(False, without_it)
+    print(f"{name}: {on:.3f}, without the safeguard {off:.3f}")
+    assert on * with_it <= limit(with_it)
+    assert not attack.breaks or off > LEAST
+
+
+@pytest.mark.slow
+def test_two_honest_judges_do_finish_with_two_needed():
+    """The safeguard of "one judge fills two accounts" leaves honest studies alone: 9 of 10 end with the right proof."""
+    assert sum(map(two_judges_finish, range(20))) >= 18
