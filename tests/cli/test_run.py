@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from shortlist import load_study
+from shortlist.errors import StorageUnavailable
+from shortlist.study.study import Study
 from tests.cli.terminal import Terminal
 from tests.judges.server import serving
 
@@ -231,6 +233,21 @@ def test_a_judge_that_fails_leaves_all_that_it_said(folder, shortlist):
     assert "ended with status 1" in said
     assert said.endswith(f"5 votes saved. To resume, run: {shlex.join(['shortlist', *sys.argv[1:]])}\n")
     assert stored().verdict.votes == 5
+
+
+def test_a_connection_that_is_lost_after_the_last_vote_does_not_hide_the_result(folder, shortlist, monkeypatch):
+    close_due, failures = Study.close_due, [StorageUnavailable("the connection was closed")]
+
+    def lost_once(study):
+        if study.verdict.done and failures:
+            raise failures.pop()
+        return close_due(study)
+
+    monkeypatch.setattr(Study, "close_due", lost_once)
+    said = shortlist("run", "fruit.txt", "-k", 2, *program(), code=0)
+    assert not failures
+    assert "Top 2 of" in said.out
+    assert "the storage responds again" in said.err
 
 
 def test_questions_that_are_pending_with_another_judge_are_named(folder, shortlist):
