@@ -9,6 +9,8 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Tests that one process has not begun when another has none left are given to that one.
 PYTEST := $(BIN)/pytest -n auto --dist worksteal -q
+# Hundreds of processes are started: where the environment says not to keep bytecode, each would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 FAST := not slow and not sweep and not browser and not postgres
 
 .PHONY: demo test check lint slow faults docs bench figures format clean help

@@ -29,6 +29,7 @@ from shortlist.study.events import Told
 from shortlist.study.maintenance import check_study
 from shortlist.study.sql import close_databases, open_database
 from tests.patience import PATIENCE, wait_until
+from tests.study.killed_run_judge import allow
 
 JUDGE = Path(__file__).parent / "study" / "killed_run_judge.py"
 ITEMS = [f"item {number}" for number in range(8)]
@@ -118,12 +119,7 @@ class Scene:
 
     def allow(self, calls):
         """Let the judge answer so many calls in all; None is all."""
-        place = Path(f"{self.log}.allowance")
-        if calls is None:
-            return place.unlink(missing_ok=True)
-        fresh = place.with_suffix(".new")
-        fresh.write_text(str(calls))
-        return fresh.replace(place)
+        allow(self.log, calls)
 
     def words(self, *more, votes=VOTES, patience=PATIENCE):
         judge = shlex.join([sys.executable, str(JUDGE), self.log.name])

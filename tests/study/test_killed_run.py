@@ -31,7 +31,7 @@ from shortlist.judges.setup import RunSetup, settings_of
 from shortlist.study.events import Asked, JudgeSetup, Materials, Skipped, TakenOver, Told
 from shortlist.study.sql import close_databases
 from tests.patience import PATIENCE
-from tests.study.killed_run_judge import better_first
+from tests.study.killed_run_judge import allow, better_first
 
 ITEMS = [f"item {number}" for number in range(6)]
 CASES = [f"case {number}" for number in range(300)]  # so that there is something left to pay for
@@ -73,7 +73,7 @@ class Killer:
     def kill_once(self):
         """Kill the run when the judge was called so often, or now and then while it starts."""
         called = len(self.log.read_bytes().splitlines())
-        self.allow(called + VOTES_PER_LIFE)
+        allow(self.log, called + VOTES_PER_LIFE)
         process = self.start(self.url, self.log)
         if self.rng.random() < 0.2:
             time.sleep(self.rng.uniform(0.0, 2.0))
@@ -85,15 +85,6 @@ class Killer:
         process.communicate()
         assert process.returncode == -signal.SIGKILL, "the study ended too soon to be killed"
         self.kills += 1
-
-    def allow(self, calls):
-        """Let the judge answer up to so many calls; None is all."""
-        file = Path(f"{self.log}.allowance")
-        if calls is None:
-            return file.unlink(missing_ok=True)
-        fresh = file.with_suffix(".new")
-        fresh.write_text(str(calls))
-        return fresh.replace(file)
 
     def look(self):
         """All that was recorded is recorded still, once; what was paid for is never paid for again."""
@@ -149,7 +140,7 @@ def kill_and_compare(folder, url, other_url, method, kills):
     while killer.kills < kills:
         killer.kill_once()
         killer.look()
-    killer.allow(None)
+    allow(killer.log, None)
     found = killer.finish(url, killer.log)
     study = killer.look()
     assert found["done"]

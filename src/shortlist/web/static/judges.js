@@ -1,6 +1,7 @@
 // The owner's page of judges: links and their QR codes, who is let in, conflicts of interest, and whose votes to look at.
 import { $, attempt, call, make, path } from './api.js'
 import { person, sheet } from './links.js'
+import { put, sure } from './owner.js'
 
 const EVERY = 5000
 const study = $('#main').dataset.study
@@ -76,16 +77,6 @@ function remark({ judge, first, second, outcome, text }) {
 }
 
 const button = (text, label, task) => make('button', { type: 'button', 'aria-label': label, onclick: task }, text)
-
-// Only what changed is put on the page, so that focus stays where it is.
-function put(place, made) {
-  const text = made.map((row) => row.outerHTML).join()
-  if ($(place).dataset.text === text) return
-  $(place).dataset.text = text
-  const focused = document.activeElement?.getAttribute('aria-label')
-  $(place).replaceChildren(...made)
-  if (focused) [...$(place).querySelectorAll('[aria-label]')].find((e) => e.getAttribute('aria-label') === focused)?.focus()
-}
 
 const act = (task) => attempt(async () => {
   const found = await task()
@@ -206,17 +197,6 @@ async function erase(judge) {
       return call('GET', at('judges'))
     })
   }
-}
-
-function sure(title, texts, action) {
-  $('#confirm-title').textContent = title
-  $('#confirm-text').replaceChildren(...texts)
-  $('#confirm-ok').textContent = action
-  $('#confirm').returnValue = ''
-  $('#confirm').showModal()
-  return new Promise((resolve) => {
-    $('#confirm').addEventListener('close', () => resolve($('#confirm').returnValue === 'ok'), { once: true })
-  })
 }
 
 look()

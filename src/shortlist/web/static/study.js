@@ -1,6 +1,7 @@
 // The owner's dashboard. The service says when there is something new (server-sent events), and the page then reads it.
 import { $, attempt, call, make, path, plain, say } from './api.js'
 import { addFiles, editor, readFile } from './editor.js'
+import { put, sure } from './owner.js'
 import { activity, allocation, percent, progress, ratings } from './plots.js'
 
 const STALE = 25_000 // ms without a sign of life: the service gives one every ten seconds
@@ -76,7 +77,7 @@ function show(board) {
   $('#left').textContent = left(board)
   $('#next').textContent = board.next_votes
   $('#caveats').hidden = !verdict.caveats.length
-  rows('#caveats', verdict.caveats.map((text) => make('li', {}, text)))
+  put('#caveats', verdict.caveats.map((text) => make('li', {}, text)))
   $('#guarantee').parentElement.hidden = !verdict.guarantee
   $('#guarantee').textContent = verdict.guarantee ? sentence(plain(verdict.guarantee)) : ''
   $('#claims').hidden = !board.claims.length
@@ -124,7 +125,7 @@ function plots(board) {
 }
 
 function judges(board) {
-  rows('#judges', board.judges.map((judge) => make('tr', { class: judge.is_voided ? 'gone' : null },
+  put('#judges', board.judges.map((judge) => make('tr', { class: judge.is_voided ? 'gone' : null },
     make('td', { 'data-label': 'Judge', dir: 'auto' }, judge.name), make('td', { 'data-label': 'Votes' }, String(judge.counts.counted)),
     make('td', { 'data-label': 'Skips' }, String(judge.counts.skipped)),
     make('td', { 'data-label': 'Evidence' }, judge.share === null ? '–' : percent(judge.share)),
@@ -140,7 +141,7 @@ function actions(judge) {
 }
 
 function recent(board) {
-  rows('#recent', board.recent.map((vote) => {
+  put('#recent', board.recent.map((vote) => {
     const tie = vote.outcome === .5, better = vote.outcome > .5 ? vote.first : vote.second
     const worse = better === vote.first ? vote.second : vote.first
     const undo = make('button', { type: 'button', 'aria-label': `Undo the vote of ${vote.judge}`, onclick: () => voidVote(vote) }, 'Undo')
@@ -148,16 +149,6 @@ function recent(board) {
       make('td', { 'data-label': 'Judge', dir: 'auto' }, vote.judge ?? ''), make('td', { 'data-label': 'Preferred', dir: 'auto' }, tie ? `${better} (tie)` : better),
       make('td', { 'data-label': 'Over', dir: 'auto' }, worse), make('td', { 'data-label': 'When' }, new Date(1000 * vote.at).toLocaleTimeString()), make('td', {}, vote.status === 'counted' ? undo : vote.status))
   }))
-}
-
-// Only what changed is put on the page, so that focus stays where it is.
-function rows(place, made) {
-  const text = made.map((row) => row.outerHTML).join()
-  if ($(place).dataset.text === text) return
-  $(place).dataset.text = text
-  const focused = document.activeElement?.getAttribute('aria-label')
-  $(place).replaceChildren(...made)
-  if (focused) [...$(place).querySelectorAll('button')].find((b) => b.getAttribute('aria-label') === focused)?.focus()
 }
 
 function settings(board) {
@@ -203,17 +194,6 @@ async function voidVote(vote) {
   const text = `${vote.first} against ${vote.second}, by ${vote.judge}. The vote no longer counts for the preferred item, `
     + 'but still counts against the other one, so removing votes can never help an item. The pair may be asked again.'
   if (await sure('Undo this vote?', text, 'Undo')) act(() => call('POST', path('questions', vote.id, 'void')))
-}
-
-function sure(title, text, action) {
-  $('#confirm-title').textContent = title
-  $('#confirm-text').textContent = text
-  $('#confirm-ok').textContent = action
-  $('#confirm').returnValue = ''
-  $('#confirm').showModal()
-  return new Promise((resolve) => {
-    $('#confirm').addEventListener('close', () => resolve($('#confirm').returnValue === 'ok'), { once: true })
-  })
 }
 
 for (const button of document.querySelectorAll('button[data-state]')) {
