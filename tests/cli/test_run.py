@@ -1,8 +1,10 @@
 """`shortlist run` as people call it: with a program, a language model, recorded votes; stopped, resumed, refused."""
 
 import json
+import os
 import re
 import shlex
+import signal
 import sys
 
 import pytest
@@ -161,15 +163,16 @@ def test_claims_about_cases(folder, shortlist):
     assert re.fullmatch(r"  Caveat: The votes are about [23] cases\. The result holds for these, .*", few[1])
 
 
-def test_ctrl_c_saves_all_and_says_how_to_resume(folder):
+@pytest.mark.parametrize("order", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interrupted_run_saves_all_and_says_how_to_resume(folder, order):
     arguments = ["run", "fruit.txt", "-k", "2", "--delta", "1e-9", *map(str, program(0.01))]
     with Terminal(folder, *arguments) as terminal:
         terminal.wait_for(r"votes +([5-9]|[1-9]\d)")
-        terminal.press(b"\x03")
+        terminal.press(b"\x03") if order == signal.SIGINT else os.kill(terminal.pid, order)
         screen, code = terminal.finish()
     assert code == 130
-    assert "saved. To resume:" in screen
-    assert screen.splitlines()[-1] == f"  {shlex.join(['shortlist', *arguments])}"
+    said = f"shortlist: interrupted; {stored().verdict.votes} votes saved. To resume, run: "
+    assert said + shlex.join(["shortlist", *arguments]) in screen
     assert stored().verdict.votes >= 5
 
 

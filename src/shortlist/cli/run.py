@@ -242,7 +242,8 @@ def run(
     if changed := record_config(study, config):
         note(changed)
     if chosen is None:
-        return judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases, storage_patience)
+        judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases, storage_patience)
+        return exit_with(study.verdict)
     asking = partial(
         run_study, study, chosen, **shown_and_asked, retries=retries, time_limit=time_limit, max_calls=max_calls,
         storage_patience=storage_patience, patience=patience, max_cost=max_cost, keep_texts=keep_texts is Answer.yes,
@@ -286,7 +287,7 @@ def _run_watched(
             raise
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
-            print(f"stopped; {_saved(study)}. To resume:\n  {this_command()}", file=sys.stderr)
+            print(f"shortlist: interrupted; {_saved(study)}. {RESUME}{this_command()}", file=sys.stderr)
             sys.exit(130)
 
 
