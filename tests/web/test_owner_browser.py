@@ -61,6 +61,20 @@ def test_items_are_edited_moved_and_removed_before_the_study_is_created(server, 
     assert [item["name"] for item in owner.look(name)["items"]] == ["Tram", "red", "Kite", "green"]
 
 
+def test_a_large_file_has_time_and_a_refusal_of_the_proxy_is_explained(server, open_page, tmp_path):
+    """A film of 20 MB takes more than 20 seconds on the network of a hall; nginx refuses with a page of its own."""
+    (tmp_path / "film.mp4").write_bytes(b"0000ftypisom")
+    page = open_page()
+    page.add_init_script("""const timeout = AbortSignal.timeout.bind(AbortSignal)
+      AbortSignal.timeout = (ms) => { window.longest = Math.max(window.longest ?? 0, ms); return timeout(ms) }""")
+    sign_in(page, server)
+    page.goto(f"{server.base}/new")
+    page.route("**/api/uploads", lambda route: route.fulfill(status=413, body="<html>413</html>"))
+    page.set_input_files("#pictures", tmp_path / "film.mp4")
+    until(page, "document.querySelector('#problem').textContent.includes('too large to be sent')")
+    assert page.evaluate("window.longest") >= 300_000
+
+
 def test_an_item_is_withdrawn_after_the_first_vote(server, owner, open_page, name):
     """The answer is then among the others, the price is on the page, and judges see the item no more."""
     owner.create(name, ITEMS, 1, delta=0.2, min_judges=1)
