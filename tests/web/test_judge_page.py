@@ -2,6 +2,7 @@
 """The judge's page and the owner's page of judges in a real browser: what must not go wrong at an event."""
 
 import csv
+import re
 from pathlib import Path
 
 import axe_playwright_python
@@ -38,6 +39,7 @@ def test_why_an_answer_does_not_count_stays_readable(server, owner, open_page, l
     hands.sent()
     page.clock.fast_forward(60_000)
     assert "came after its time was over" in page.inner_text("#notices")
+    assert axe(page) == []
     page.click("#more")
     until(page, "document.querySelector('#my-answers').textContent.includes('does not count')")
     page.click("#mine-close")
@@ -210,6 +212,7 @@ def test_nothing_but_an_answer_is_taken_for_one(server, owner, open_page, name):
         page.keyboard.press(key)
     page.click(".card .picture")
     page.wait_for_selector("#zoom img")  # visible when it is loaded
+    assert axe(page) == []
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Escape")
     page.evaluate("getSelection().selectAllChildren(document.querySelectorAll('.card .text')[1])")
@@ -368,14 +371,20 @@ def test_links_are_copied_saved_and_printed(server, owner, open_page, name, tmp_
     assert page.locator("#sheet li").first.inner_text().startswith(f"Ann\n\n{name}")
     page.emulate_media(media="print")
     assert [page.is_visible(part) for part in ("#sheet svg", "#sheet-actions", "#sheet button")] == [True, False, False]
-    page.emulate_media(media="screen")
+    page.emulate_media(media="null")
+    page.fill("#names", "\n".join(f"Judge {number}" for number in range(7)))
+    page.click("text=Make links")
+    page.wait_for_selector("#sheet li >> nth=9")
+    assert (
+        len(re.findall(rb"/Type /Page\b", page.pdf(format="A4", prefer_css_page_size=True))) == 2
+    )  # nine on a page, and none is empty
     with page.expect_download() as saved:
         page.click("text=Download CSV")
     saved.value.save_as(tmp_path / "links.csv")
     rows = list(csv.reader((tmp_path / "links.csv").read_text().splitlines()))
     assert rows[0] == ["name", "email", "link"]
-    assert [row[:2] for row in rows[1:]] == [["Ann", ""], ["Bob", "bob@example.org"], ["'=Eve", "eve@example.org"]]
-    assert page.locator("#sheet svg path").count() == 3
+    assert [row[:2] for row in rows[1:4]] == [["Ann", ""], ["Bob", "bob@example.org"], ["'=Eve", "eve@example.org"]]
+    assert page.locator("#sheet svg path").count() == 10
 
 
 def test_the_owner_lets_in_looks_and_voids(server, owner, open_page, name):
