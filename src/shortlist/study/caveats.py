@@ -81,8 +81,8 @@ def withdrawal_caveats(withdrawals: Sequence[Correction], problem: Problem) -> t
     )
     return (
         f"Withdrawn: {gone}. The votes stay in the record, and the answer is among the other items. The price: a "
-        f"proved answer is wrong with probability at most {problem.stated_delta:g} instead of "
-        f"{problem.accepted_delta:g}.",
+        f"proved answer is wrong with probability at most {100 * problem.stated_delta:.3g} % instead "
+        f"of {100 * problem.accepted_delta:.3g} %.",
     )
 
 
