@@ -60,6 +60,17 @@ def import_caveats(table: RowTable) -> tuple[str, ...]:
     return tuple(caveat for caveat in found if caveat)
 
 
+def mixed_caveats(table: RowTable, has_cases: bool) -> tuple[str, ...]:
+    """What to know if votes on drawn cases and imported votes count together."""
+    imported = sum(row.question is None and row.weight > 0 for row in table.rows)
+    if not (has_cases and imported):
+        return ()
+    return (
+        f"The result is about the drawn cases and about {imported:,} imported vote{'' if imported == 1 else 's'}: the "
+        "same top must be right for both.",
+    )
+
+
 def correction_caveats(corrections: Sequence[Correction]) -> tuple[str, ...]:
     """What was corrected after there were votes on it."""
     return tuple(
