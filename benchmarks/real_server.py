@@ -10,7 +10,6 @@ shortlist is used.
 """
 
 import argparse
-import collections
 import contextlib
 import importlib
 import json
@@ -148,6 +147,13 @@ def wait_for(server: Server, answers: int, run: "subprocess.Popen[str]") -> bool
     return True
 
 
+def stored(storage: list[str], file: Path) -> list[tuple[str, str, str]]:
+    """What the stored answers are about: both items and the case."""
+    subprocess.run([SHORTLIST, "read", *storage, "--export", file], check=True, capture_output=True)
+    replies = [json.loads(line) for line in file.read_text().splitlines()]
+    return [(one["first"], one["second"], one["case"]) for one in replies if one["text"]]
+
+
 def runs(command: Sequence[str], server: Server, before: int) -> Iterator[str]:
     """The same command again and again, with a fault each time, until it ends by itself."""
     faults = {"interrupted": (20, signal.SIGINT), "killed": (40, signal.SIGKILL), "server killed": (60, None)}
@@ -161,33 +167,27 @@ def runs(command: Sequence[str], server: Server, before: int) -> Iterator[str]:
             else:
                 run.send_signal(mark)
         said = run.communicate()[1]
-        last = " ".join(said.split())[:60] if run.returncode in (0, 130, -9) else said
-        yield f"{name} after {answers} answers: exit code {run.returncode}, {last}"
-    for _ in range(2):
-        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        found = json.loads(run.communicate()[0])
-        told = f"{found['reason']}, {found['votes']} votes"
-        yield f"again: exit code {run.returncode}, {told}, {server.answered - before} answers of the server so far"
+        yield f"{name}: exit code {run.returncode}" if run.returncode in (0, 130, -9) else f"{name}: {said}"
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    found = json.loads(run.communicate()[0])
+    yield f"again: exit code {run.returncode}, {found['reason']}, {found['votes']} votes"
 
 
 def play(kind: str, server: Server, folder: Path) -> None:
-    storage, before = f"sqlite:///{folder}/{kind}.db", server.answered
+    before, storage = server.answered, [kind, "--storage", f"sqlite:///{folder}/{kind}.db"]
     command = [
         str(SHORTLIST), "run", str(folder / "outputs.jsonl"), "-k", "1", "--judge-url", server.url, "--model", "tiny",
-        "--key-variable", "none", "--price", "1,1", "--workers", str(WORKERS), "--storage", storage, "--name", kind,
-        "--json", *KINDS[kind],
+        "--key-variable", "none", "--price", "1,1", "--workers", str(WORKERS), "--name", *storage, "--json",
+        *KINDS[kind],
     ]  # fmt: skip
+    print(f"{kind}:")
     for line in runs(command, server, before):
-        print(f"  {line}", flush=True)
-    kept = folder / f"{kind}.jsonl"
-    subprocess.run([SHORTLIST, "read", kind, "--storage", storage, "--export", kept], check=True, capture_output=True)
-    replies = [json.loads(line) for line in kept.read_text().splitlines()]
-    answers = collections.Counter((one["first"], one["second"], one["case"]) for one in replies if one["text"])
-    paid, stored = server.answered - before, sum(answers.values())
-    print(
-        f"{kind}: the server gave {paid} answers; {stored} are stored, {stored - len(answers)} of them twice",
-        flush=True,
-    )
+        answers = stored(storage, folder / "replies.jsonl")
+        print(
+            f"  {line}. Answers of the server: {server.answered - before}, stored: {len(answers)}, "
+            f"twice: {len(answers) - len(set(answers))}",
+            flush=True,
+        )
 
 
 def main() -> None:
