@@ -91,7 +91,7 @@ KINDS = {
 }
 
 
-class Problem(NamedTuple):
+class OutputProblem(NamedTuple):
     """Something about the outputs that matters to a run. `name` is a key of KINDS."""
 
     name: str
@@ -154,7 +154,7 @@ class CaseText(NamedTuple):
     reference: str = ""
 
 
-Found = Row | CaseText | Problem
+Found = Row | CaseText | OutputProblem
 
 
 class Said(NamedTuple):
