@@ -81,13 +81,15 @@ def world(seed, kind, people="quality"):
 
 @pytest.mark.slow
 def test_a_ruler_is_found_out_and_a_good_judge_is_not_accused():
-    """At least 90 of 100 rulers, and at most 5 of 100 judges who agree on nine of ten; here 20 of each."""
-    rulers = [world(seed, "ruler")[0] for seed in range(20)]
-    assert sum(bool(found.accusations) for found in rulers) >= 18
-    assert sum("longer" in " ".join(found.accusations) for found in rulers) >= 15
-    fair = [world(seed, "fair")[0] for seed in range(20)]
+    """`make slow` asks for 90 of 100 rulers, and at most 5 of 100 judges who agree on nine of ten. Here 8 of each: if
+    half of the rulers were missed, or half of the good judges accused, this would fail with probability 0.96.
+    """
+    rulers = [world(seed, "ruler")[0] for seed in range(8)]
+    assert sum(bool(found.accusations) for found in rulers) >= 7
+    assert sum("longer" in " ".join(found.accusations) for found in rulers) >= 6
+    fair = [world(seed, "fair")[0] for seed in range(8)]
     assert sum(bool(found.accusations or found.contradicts) for found in fair) <= 1
-    assert sum(found.sentence.startswith("The judge agrees with people") for found in fair) >= 5
+    assert sum(found.sentence.startswith("The judge agrees with people") for found in fair) >= 2
 
 
 @pytest.mark.sweep

@@ -112,7 +112,7 @@ def test_options_that_do_not_fit(endpoint, shortlist, options, said):
 def test_what_the_judge_said_can_be_read(endpoint, shortlist):
     endpoint.always = say("It is clear.\n{better}", usage={"prompt_tokens": 50, "completion_tokens": 5})
     money = ["--price", "1,10", "--max-tokens", 60, "--max-cost", 1]
-    found = shortlist.json(*run(endpoint, *money, "--order", "both"))
+    found = shortlist.json(*run(endpoint, *money, "--order", "both", "--workers", 1))
     assert found["costs"]["cost"] == pytest.approx(0.0001 * found["costs"]["calls"])
     status = shortlist.json("status", "outputs")
     assert status["spent"]["calls"] == len(endpoint.requests)

@@ -30,7 +30,7 @@ from tests.guarantee.attacks_files import claims, command, folder
 from tests.guarantee.attacks_imports import noise
 from tests.guarantee.test_edges import contradicts
 
-ITEMS = [f"item {number}" for number in range(8)]
+ITEMS = [f"item {number}" for number in range(6)]
 TRUTH = set(ITEMS[:3])
 
 

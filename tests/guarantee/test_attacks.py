@@ -2,11 +2,11 @@
 more are: else the test could not fail.
 
 `make test` plays the runs one after the other and stops when the result is clear. With the safeguard it is Wald's
-sequential test of the share delta = 0.05 against 0.2, which ends after 23 runs if none is fooled; where it does not
+sequential test of the share delta = 0.05 against 0.25, which ends after 17 runs if none is fooled; where it does not
 end, the limit of all runs decides. That is the 99 % quantile of the binomial distribution with share delta: 11 of
-100. Power: up to 100 runs find a true share of 20 % with probability 0.975 and of 30 % with 0.9996, and blame a share
-of 5 % with 0.008 (`power` below; 100 runs every time: 0.987, 1.0000 and 0.004). `make slow` plays all runs: 67 of
-1,000 may be fooled, and a true share of 10 % is found with probability 0.9999.
+100. Power: up to 100 runs find a true share of 25 % with probability 0.982, of 20 % with 0.92 and of 30 % with 0.996,
+and blame a share of 5 % with 0.007 (`power` below). `make slow` plays all runs: 67 of 1,000 may be fooled, and a true
+share of 10 % is found with probability 0.9999.
 """
 
 from math import log
@@ -19,7 +19,7 @@ from tests.guarantee.attacks_people import two_judges_finish
 
 ATTACKS = {attack.name: attack for attack in all_attacks()}
 LEAST = 0.1
-BROKEN = 0.2  # a share that has to be found
+BROKEN = 0.25  # a share that has to be found
 MISSED, FALSE = 0.02, 0.01  # in Wald's test, the probability to miss it, and to find it where the share is delta
 
 
@@ -57,10 +57,11 @@ def power(share, most):
 
 
 def test_the_power_is_as_stated():
-    assert power(0.2, 100)[0] == pytest.approx(0.975, abs=1e-3)
-    assert power(0.3, 100)[0] == pytest.approx(0.9996, abs=1e-4)
-    assert power(DELTA, 100)[0] == pytest.approx(0.008, abs=1e-3)
-    assert power(0.0, 100) == pytest.approx((0.0, 23.0))
+    assert power(0.25, 100)[0] == pytest.approx(0.982, abs=1e-3)
+    assert power(0.2, 100)[0] == pytest.approx(0.922, abs=1e-3)
+    assert power(0.3, 100)[0] == pytest.approx(0.996, abs=1e-3)
+    assert power(DELTA, 100)[0] == pytest.approx(0.007, abs=1e-3)
+    assert power(0.0, 100) == pytest.approx((0.0, 17.0))
 
 
 @pytest.mark.slow
@@ -99,5 +100,6 @@ def test_attacks_with_many_runs(name):
 
 @pytest.mark.slow
 def test_two_honest_judges_do_finish_with_two_needed():
-    """The safeguard of "one judge fills two accounts" leaves honest studies alone: 9 of 10 end with the right proof."""
-    assert sum(map(two_judges_finish, range(20))) >= 18
+    """The safeguard of "one judge fills two accounts" leaves honest studies alone: 9 of 10 end with the right proof. A
+    share of 60 % passes with probability 0.05."""
+    assert sum(map(two_judges_finish, range(10))) >= 9

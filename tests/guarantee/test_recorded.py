@@ -25,9 +25,9 @@ def test_each_vote_of_a_file_is_used_once_and_the_run_ends(commands):  # noqa: F
     arguments = ["items.txt", "-k", 3, "--delta", DELTA, "--votes", "votes.csv", "--seed", 0]
     found = commands.json("run", *arguments, "--name", "noise")
     rows = package.load_study("noise", "sqlite:///shortlist.db").rows
-    assert len({row.case for row in rows}) == len(rows) <= 252
+    assert len({row.case for row in rows}) == len(rows) <= 135
     assert not found["done"]
-    assert f"{len(rows)} of 252 votes were used. Not proved." in found["warnings"][-1]
+    assert f"{len(rows)} of 135 votes were used. Not proved." in found["warnings"][-1]
 
 
 def test_honest_recorded_votes_still_prove(commands):  # noqa: F811
@@ -37,7 +37,7 @@ def test_honest_recorded_votes_still_prove(commands):  # noqa: F811
     write(commands.folder, rows)
     found = commands.json("run", "items.txt", "-k", 3, "--delta", DELTA, "--votes", "votes.csv", "--workers", 1)
     assert (found["reason"], set(found["top"])) == ("certified", TRUTH)
-    assert "votes like the recorded ones (each of the 2,240 was used at most once)" in found["guarantee"]
+    assert "votes like the recorded ones (each of the 1,200 was used at most once)" in found["guarantee"]
 
 
 def test_cases_that_are_used_again_prove_something_about_these_cases_only():

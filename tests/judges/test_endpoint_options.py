@@ -230,11 +230,10 @@ def test_reasoning_is_never_a_verdict(endpoint, field):
 def test_rates_are_kept(endpoint, monkeypatch):
     """A minute is a third of a second here: 9 requests at 4 a minute need two full minutes of waiting."""
     monkeypatch.setattr("shortlist.judges.meter.MINUTE", 0.3)
-    times = []
-    answer = endpoint.always
+    times, answer, began = [], endpoint.always, time.monotonic()
     endpoint.always = lambda handler: (times.append(time.monotonic()), answer(handler))
     run(endpoint, votes=9, judge=judge_at(endpoint, rpm=4), workers=8)
-    assert times[-1] - times[0] >= 2 * 0.3 * 0.9
+    assert max(times) - began >= 2 * 0.3  # the first may reach the server late, so its time there says nothing
 
 
 def test_pictures_are_sent_as_pictures(endpoint):

@@ -35,7 +35,7 @@ def test_each_question_goes_to_one_of_them():
         object.__setattr__(
             judge, "function", lambda *call, name=judge.name, answer=answer: asked.append(name) or answer(*call)
         )
-    found = run(study, panel, cases=CASES)
+    found = run(study, panel, cases=CASES, workers=1)  # so that no call is under way at the end
     assert found.costs.calls == len(asked)
     assert set(Counter(asked)) == {"one", "two", "three"}
     assert {row.judge for row in told(study)} == {"p"}

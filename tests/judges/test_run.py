@@ -406,7 +406,8 @@ def test_calls_whose_answer_is_known_are_not_made(position):
 
     study = shortlist.create_study(ITEMS, k=3)  # dee wins by what is known, although the judge prefers ann
     judged = shortlist.CallableJudge(judge, takes_call=True)
-    done = run(study, judged, cases=["x", "y"], position=position, known_answer=known, max_calls=50)
+    options = {"cases": ["x", "y"], "position": position, "max_calls": 50, "workers": 1}  # none under way at the end
+    done = run(study, judged, known_answer=known, **options)
     assert not any(known(call) is not None for call in asked)
     assert done.costs.calls == len(asked)
     counted = [row for row in study.rows if row.status == "counted"]

@@ -42,10 +42,10 @@ def test_a_vote_that_is_withdrawn_after_the_budget_ended_a_study_changes_no_proo
 
 @pytest.mark.slow
 def test_verify_agrees_with_random_studies():
-    """All kinds of studies, 4 of each. Most are proved, so that there is something to agree about."""
-    proved, proves = zip(*(agree(seed) for seed in range(4 * len(KINDS))), strict=True)
-    assert sum(proved) >= 30
-    assert sum(proves) >= 40
+    """Two more of each kind. Many are proved, so that there is something to agree about."""
+    proved, proves = zip(*(agree(seed) for seed in range(len(KINDS), 3 * len(KINDS))), strict=True)
+    assert sum(proved) >= 15
+    assert sum(proves) >= 20
 
 
 @pytest.mark.sweep

@@ -15,7 +15,7 @@ from shortlist.outputs.rows import (
     REFUSED,
     CaseText,
     Found,
-    Problem,
+    OutputProblem,
     Row,
     collapsed,
     said,
@@ -56,7 +56,7 @@ class Cells:
     cases: tuple[OutputCase, ...] = ()
     texts: dict[str, dict[str, str]] = field(default_factory=dict)
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[OutputProblem] = field(default_factory=list)
     places: dict[int, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -73,10 +73,10 @@ def collect(
     files: Sequence[tuple[str, Sequence[Found]]],
     choice: Choice,
     only: Sequence[str] | None,
-    problems: Iterable[Problem] = (),
+    problems: Iterable[OutputProblem] = (),
 ) -> Cells:
     """The table of all files. `problems` are those of opening the files."""
-    cells = Cells(problems=[*problems, *(one for _, found in files for one in found if isinstance(one, Problem))])
+    cells = Cells(problems=[*problems, *(one for _, found in files for one in found if isinstance(one, OutputProblem))])
     described = _described(one for _, found in files for one in found if isinstance(one, CaseText))
     placed = [one for known in _by_format(files) for one in _place(known, described, cells.problems)]
     cells.places = {id(one.row): (one.item, one.case) for one in placed}
@@ -112,15 +112,17 @@ def _described(found: Iterable[CaseText]) -> dict[str, CaseText]:
 # --- names of items, ids of cases ---
 
 
-def _place(rows: Sequence[Row], described: Mapping[str, CaseText], problems: list[Problem]) -> Iterator[Placed]:
+def _place(rows: Sequence[Row], described: Mapping[str, CaseText], problems: list[OutputProblem]) -> Iterator[Placed]:
     names, tasks = _item_names(rows), {row.task for row in rows}
     for row in rows:
         item, case = names[tuple(row.parts.items())], _case_id(row, described)
         if not item:
-            problems.append(Problem("no item", row.where, "the row names no item"))
+            problems.append(OutputProblem("no item", row.where, "the row names no item"))
         elif case is None:
             problems.append(
-                Problem("no case", row.where, f"the row of {item} has neither the id nor the text of a case", item)
+                OutputProblem(
+                    "no case", row.where, f"the row of {item} has neither the id nor the text of a case", item
+                )
             )
         else:
             yield Placed(item, f"{row.task}/{case}" if len(tasks) > 1 and row.task else case, row)
@@ -180,7 +182,7 @@ def _only(placed: list[Placed], only: Sequence[str] | None) -> list[Placed]:
 
 
 def _case_texts(
-    placed: Sequence[Placed], described: Mapping[str, CaseText], choice: Choice, problems: list[Problem]
+    placed: Sequence[Placed], described: Mapping[str, CaseText], choice: Choice, problems: list[OutputProblem]
 ) -> dict[str, tuple[str, str, str]]:
     """The text, the reference and the task of each case, and where the files do not agree about a text."""
     texts: dict[str, tuple[str, str, str]] = {}
@@ -202,7 +204,7 @@ def _case_texts(
             told.add((name, one.case))
             there = first[one.case]
             said = f"{shown(text, 40)} here, {shown(before, 40)} for {there.item} ({there.row.where})"
-            problems.append(Problem(name, one.row.where, said, one.item, one.case))
+            problems.append(OutputProblem(name, one.row.where, said, one.item, one.case))
     return texts
 
 
@@ -226,14 +228,14 @@ def _make_cases(cells: Cells, known: Iterable[str], questions: Mapping[str, tupl
     if unsaid:
         others = {0: "", 1: ", nor one other"}.get(len(unsaid) - 1, f", nor {len(unsaid) - 1:,} others")
         said = f"no file says what case {shown(unsaid[0])} asks{others}"
-        cells.problems.append(Problem("no case text", f"case {unsaid[0]}", said, case=unsaid[0]))
+        cells.problems.append(OutputProblem("no case text", f"case {unsaid[0]}", said, case=unsaid[0]))
     cells.cases = tuple(made)
 
 
 # --- one output for each cell ---
 
 
-def _one_per_cell(placed: Sequence[Placed], choice: Choice, problems: list[Problem]) -> Iterator[Placed]:
+def _one_per_cell(placed: Sequence[Placed], choice: Choice, problems: list[OutputProblem]) -> Iterator[Placed]:
     grouped: dict[tuple[str, str], list[Placed]] = {}
     for one in placed:
         grouped.setdefault((one.item, one.case), []).append(one)
@@ -252,7 +254,7 @@ def _one_per_cell(placed: Sequence[Placed], choice: Choice, problems: list[Probl
     )
     for item, (count, one) in most.items():
         said = f"{item} has up to {count} outputs on a case; {taken}"
-        problems.append(Problem("repeats", one.row.where, said, item, one.case))
+        problems.append(OutputProblem("repeats", one.row.where, said, item, one.case))
 
 
 def _order(repeat: str) -> tuple[int, str]:
@@ -260,7 +262,7 @@ def _order(repeat: str) -> tuple[int, str]:
     return int(digits[0]) if digits else 0, repeat
 
 
-def _without_doubles(rows: Sequence[Placed], problems: list[Problem]) -> Iterator[Placed]:
+def _without_doubles(rows: Sequence[Placed], problems: list[OutputProblem]) -> Iterator[Placed]:
     first: dict[str, Placed] = {}
     for one in rows:
         before = first.setdefault(one.row.repeat, one)
@@ -270,7 +272,7 @@ def _without_doubles(rows: Sequence[Placed], problems: list[Problem]) -> Iterato
         is_same = before.row.answers == one.row.answers and before.row.error == one.row.error
         name, what = ("repeated row", "the same") if is_same else ("duplicate", "another")
         said = f"{one.item} has {what} output on case {shown(one.case)} at {before.row.where}"
-        problems.append(Problem(name, one.row.where, said, one.item, one.case))
+        problems.append(OutputProblem(name, one.row.where, said, one.item, one.case))
 
 
 def _repeated_cases(cells: Cells, placed: Sequence[Placed]) -> list[str]:
@@ -298,15 +300,17 @@ def _fill(cells: Cells, chosen: Iterable[Placed], choice: Choice) -> None:
             str(choice.turn), f"number {choice.turn} is judged"
         )
         said = f"{item} answers {len(one.row.answers)} turns; {judged}"
-        cells.problems.append(Problem("turns", one.row.where, said, item, one.case))
+        cells.problems.append(OutputProblem("turns", one.row.where, said, item, one.case))
 
 
-def _text(one: Placed, choice: Choice, problems: list[Problem]) -> str | None:
+def _text(one: Placed, choice: Choice, problems: list[OutputProblem]) -> str | None:
     """The output of a row as it is shown; None, with the reason, if there is none."""
     row = one.row
 
     def report(name: str, text: str) -> None:
-        problems.append(Problem(name, row.where, f"{one.item} on case {shown(one.case)}: {text}", one.item, one.case))
+        problems.append(
+            OutputProblem(name, row.where, f"{one.item} on case {shown(one.case)}: {text}", one.item, one.case)
+        )
 
     if row.error:
         report("stripped" if row.error.startswith(STRIPPED) else "error", shown(collapsed(row.error), 80).strip("'\""))
@@ -359,7 +363,7 @@ def _complete(cells: Cells, choice: Choice) -> None:
     for item, case in holes:
         if (item, case) not in reported:
             said = f"{item} has no output on case {shown(case)}"
-            cells.problems.append(Problem("missing", f"{item}, case {case}", said, item, case))
+            cells.problems.append(OutputProblem("missing", f"{item}, case {case}", said, item, case))
     _refuse_tables(cells)
     if choice.missing == "lose":
         for item, case in holes:
@@ -368,11 +372,11 @@ def _complete(cells: Cells, choice: Choice) -> None:
         left_out, whose = {case for _, case in holes}, Counter(item for item, _ in holes)
         names = ", ".join(f"{item} has none on {count:,}" for item, count in whose.most_common(5))
         said = f"{len(left_out):,} of {len(cells.cases):,} cases are left out: {names}"
-        cells.problems.append(Problem("dropped", "all files", said))
+        cells.problems.append(OutputProblem("dropped", "all files", said))
         cells.cases = tuple(case for case in cells.cases if case.id not in left_out)
         cells.texts = {item: {case.id: texts[case.id] for case in cells.cases} for item, texts in cells.texts.items()}
         if not cells.cases:
-            cells.problems.append(Problem("nothing", "all files", "no case has an output of every item"))
+            cells.problems.append(OutputProblem("nothing", "all files", "no case has an output of every item"))
 
 
 def _refuse_tables(cells: Cells) -> None:
@@ -380,23 +384,25 @@ def _refuse_tables(cells: Cells) -> None:
     filled = Counter(case for texts in cells.texts.values() for case in texts)
     if not filled:
         if not any(one.weight == REFUSED for one in cells.problems):
-            cells.problems.append(Problem("nothing", "all files", "there are no outputs"))
+            cells.problems.append(OutputProblem("nothing", "all files", "there are no outputs"))
     elif len(cells.items) == 1:
-        cells.problems.append(Problem("one item", "all files", f"there is only one item, {cells.items[0]}"))
+        cells.problems.append(OutputProblem("one item", "all files", f"there is only one item, {cells.items[0]}"))
     elif max(Counter(case for _, case in set(cells.places.values())).values()) == 1:
-        cells.problems.append(Problem("no shared case", "all files", "no case has outputs of two items"))
+        cells.problems.append(OutputProblem("no shared case", "all files", "no case has outputs of two items"))
 
 
 # --- what the texts look like ---
 
 
-def _about_texts(cells: Cells) -> Iterator[Problem]:
+def _about_texts(cells: Cells) -> Iterator[OutputProblem]:
     twins: dict[tuple[str, ...], list[str]] = {}
     for item, texts in cells.texts.items():
         twins.setdefault(tuple(texts.get(case.id, "") for case in cells.cases), []).append(item)
     for items in twins.values():
         if len(items) > 1 and cells.cases:
-            yield Problem("same item", items[0], f"{', '.join(items)} have the same output on every case", items[0])
+            yield OutputProblem(
+                "same item", items[0], f"{', '.join(items)} have the same output on every case", items[0]
+            )
     for case in cells.cases:
         same: dict[str, list[str]] = {}
         for item in cells.items:
@@ -404,15 +410,15 @@ def _about_texts(cells: Cells) -> Iterator[Problem]:
                 same.setdefault(text, []).append(item)
         for items in same.values():
             if len(items) > 1:
-                yield Problem(
+                yield OutputProblem(
                     "same output", f"case {case.id}", f"{', '.join(items)} have the same output", items[0], case.id
                 )
     for item, texts in cells.texts.items():
         there = [text for text in texts.values() if text]
         if len(there) > 1 and len(set(there)) == 1:
-            yield Problem("one text", item, f"{item} has the same output on all {len(there):,} cases", item)
+            yield OutputProblem("one text", item, f"{item} has the same output on all {len(there):,} cases", item)
         for name, text in texts.items():
             if mark := VERDICT_MARK.search(text):
-                yield Problem(
+                yield OutputProblem(
                     "verdict mark", f"{item}, case {name}", f"the output of {item} contains {mark[0]}", item, name
                 )

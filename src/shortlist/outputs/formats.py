@@ -13,7 +13,18 @@ from shortlist.core.problem import shown
 from shortlist.errors import BadVotes
 from shortlist.outputs import tools
 from shortlist.outputs.documents import QUESTIONS, Document, open_document
-from shortlist.outputs.rows import CaseText, Found, Problem, Row, asked, fields, is_chat, mended, message_text, said
+from shortlist.outputs.rows import (
+    CaseText,
+    Found,
+    OutputProblem,
+    Row,
+    asked,
+    fields,
+    is_chat,
+    mended,
+    message_text,
+    said,
+)
 from shortlist.outputs.tools import CUT, Record, member, message_of, word
 from shortlist.votes.formats import plain_title
 
@@ -240,7 +251,7 @@ def _long(document: Document) -> Iterator[Found]:
     others = [name for name in titles if plain_title(name) in OUTPUT and name != columns["output"]]
     if others:
         text = f"outputs are read from {columns['output']}, and {', '.join(others)} is not read"
-        yield Problem("unread column", document.file, text)
+        yield OutputProblem("unread column", document.file, text)
     used = {part: name for part, name in columns.items() if name is not None}
     yield from _doubled(document, used.values())
     yield from _by_columns(document, used)
@@ -257,7 +268,7 @@ def _doubled(document: Document, used: Iterable[str]) -> Iterator[Found]:
     names = [] if document.table is None else list(document.table.names)
     for name in dict.fromkeys(used):
         if names.count(name) > 1:
-            yield Problem(
+            yield OutputProblem(
                 "doubled column", document.file, f"there are {names.count(name)} columns with the name {name}"
             )
 
@@ -327,7 +338,7 @@ def _is_votes(document: Document) -> bool:
 
 
 def _votes(document: Document) -> Iterator[Found]:
-    yield Problem("votes", document.file, "the file has votes")
+    yield OutputProblem("votes", document.file, "the file has votes")
 
 
 def _is_ratings(document: Document) -> bool:
@@ -335,7 +346,7 @@ def _is_ratings(document: Document) -> bool:
 
 
 def _ratings(document: Document) -> Iterator[Found]:
-    yield Problem("ratings", document.file, "the file has a judge's ratings of single answers")
+    yield OutputProblem("ratings", document.file, "the file has a judge's ratings of single answers")
 
 
 FORMATS = (
@@ -376,7 +387,7 @@ def recognise(document: Document, wanted: Wanted) -> Format | None:
 def read_document(document: Document, wanted: Wanted) -> tuple[str, list[Found]]:
     """The name of the format, and what the file has."""
     bad: list[Found] = [
-        Problem("bad line", f"{document.file}, line {line}" if line else document.file, reason)
+        OutputProblem("bad line", f"{document.file}, line {line}" if line else document.file, reason)
         for line, reason in document.bad
     ]
     known = recognise(document, wanted)
@@ -413,7 +424,7 @@ def _mended(found: Iterable[Found]) -> Iterator[Found]:
         if isinstance(one, Row):
             changes = {part: getattr(one, part) for part in ("parts", "case", "answers", "asked", "reference", "error")}
             if (whole := mended(changes)) != changes:
-                yield Problem("broken character", one.where, "a text has half of a character", case=whole["case"])
+                yield OutputProblem("broken character", one.where, "a text has half of a character", case=whole["case"])
                 one = replace(one, **whole)
         yield one
 
@@ -426,11 +437,11 @@ def _guarded(document: Document, rows: Iterator[Found]) -> Iterator[Found]:
             last = one.where if isinstance(one, Row) else last
             yield one
     except BadVotes as reason:
-        yield Problem("unreadable", document.file, str(reason))
+        yield OutputProblem("unreadable", document.file, str(reason))
     except (AttributeError, LookupError, TypeError, ValueError) as reason:
         after = "" if last == document.file else f" after {last}"
         text = f"it looks like a known format, but is built otherwise{after} ({type(reason).__name__}: {reason})"
-        yield Problem("unknown format", document.file, text)
+        yield OutputProblem("unknown format", document.file, text)
 
 
 def _read_mapped(document: Document, told: Mapping[str, str]) -> Iterator[Found]:
@@ -451,22 +462,22 @@ def _is_there(document: Document, name: str) -> bool:
     return not name or any(_look_up(document, record, name) is not None for record in document.records)
 
 
-def _without(document: Document, name: str) -> Problem:
-    return Problem(
+def _without(document: Document, name: str) -> OutputProblem:
+    return OutputProblem(
         "unknown format", document.file, f"there is no field {name!r}; its fields are {_listed(document.first)}"
     )
 
 
-def _unknown(document: Document) -> Problem:
+def _unknown(document: Document) -> OutputProblem:
     if not document.records:
-        return Problem("nothing", document.file, "there are no records in it")
+        return OutputProblem("nothing", document.file, "there are no records in it")
     if _is_wide(document) and (find_column(document.first, CASE) or find_column(document.first, TEXT)):
         said = f"its columns are {_listed(document.first)}; they may be items, with one row for each case"
-        return Problem("wide table", document.file, said)
+        return OutputProblem("wide table", document.file, said)
     fields = f"its fields are {_listed(document.first)}"
     if document.whole and all(isinstance(one, Mapping) and "0" in one for one in document.whole.values()):
         fields = "it has a member for each column; write it row by row, in pandas with to_json(orient='records')"
-    return Problem("unknown format", document.file, fields)
+    return OutputProblem("unknown format", document.file, fields)
 
 
 def _listed(names: Iterable[str]) -> str:

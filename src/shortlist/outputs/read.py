@@ -14,7 +14,7 @@ from shortlist.judges.base import Call
 from shortlist.outputs.cells import Cells, Choice, Missing, OutputCase, Thinking, collect
 from shortlist.outputs.documents import Document, find_paths, open_document
 from shortlist.outputs.formats import NAMES, TARGETS, Wanted, read_document
-from shortlist.outputs.rows import KINDS, NO_OUTPUT, REFUSED, CaseText, Found, Problem, Row
+from shortlist.outputs.rows import KINDS, NO_OUTPUT, REFUSED, CaseText, Found, OutputProblem, Row
 from shortlist.outputs.tools import is_lm_eval, newest_lm_eval
 from shortlist.votes.read import count
 
@@ -48,14 +48,14 @@ class Outputs:
     cases: tuple[OutputCase, ...]
     texts: dict[str, dict[str, str]]
     files: tuple[FileRead, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[OutputProblem, ...]
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
     missing: Missing = "refuse"
     accepted: frozenset[str] = frozenset()
     has_repeats: bool = False  # repeats of one case are cases of their own
 
     @property
-    def refused(self) -> tuple[Problem, ...]:
+    def refused(self) -> tuple[OutputProblem, ...]:
         """The problems that a run must not start with."""
         stops = {REFUSED, NO_OUTPUT} if self.missing == "refuse" else {REFUSED}
         return tuple(one for one in self.problems if one.weight in stops and one.name not in self.accepted)
@@ -228,17 +228,17 @@ def _number(name: str, value: str | int, words: Sequence[str]) -> str | int:
     return int(value)
 
 
-def _open(paths: Iterable[Path]) -> tuple[list[Document], list[Problem]]:
+def _open(paths: Iterable[Path]) -> tuple[list[Document], list[OutputProblem]]:
     """The files, each once, and those that cannot be read."""
     documents: list[Document] = []
-    problems: list[Problem] = []
+    problems: list[OutputProblem] = []
     for path in dict.fromkeys(file for given in paths for file in find_paths(given)):
         try:
             documents.append(open_document(path))
         except NotInstalled as reason:
-            problems.append(Problem("not installed", str(path), str(reason)))
+            problems.append(OutputProblem("not installed", str(path), str(reason)))
         except (BadVotes, OSError) as reason:
-            problems.append(Problem("unreadable", str(path), str(reason)))
+            problems.append(OutputProblem("unreadable", str(path), str(reason)))
     lm_eval = [one for one in documents if is_lm_eval(one)]
     kept, older = newest_lm_eval(lm_eval)
     left_out = {id(one) for one in lm_eval} - {id(one) for one in kept}

@@ -96,7 +96,7 @@ KINDS = {
 }
 
 
-class Problem(NamedTuple):
+class OutputProblem(NamedTuple):
     """Something about the outputs that matters to a run. `name` is a key of KINDS."""
 
     name: str
@@ -159,7 +159,7 @@ class CaseText(NamedTuple):
     reference: str = ""
 
 
-Found = Row | CaseText | Problem
+Found = Row | CaseText | OutputProblem
 
 
 class Said(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 from shortlist.core.draws import digest
 from shortlist.core.problem import shown
 from shortlist.outputs.documents import Document
-from shortlist.outputs.rows import THOUGHT, Found, Problem, Row, asked, fields, message_text, said
+from shortlist.outputs.rows import THOUGHT, Found, OutputProblem, Row, asked, fields, message_text, said
 
 Record = Mapping[str, Any]
 CUT = ("length", "max_tokens", "max_output_tokens", "model_length")  # why an answer ended before its end
@@ -184,7 +184,7 @@ def _promptfoo_cell(
     old = _OLD_MARK.match(cell) if status is None else None
     if old:
         status, cell = old[1], _OLD_REASON.sub("", cell[old.end() :])
-        yield Problem("old table", where, f"the cell holds a mark, {status}, beside the output")
+        yield OutputProblem("old table", where, f"the cell holds a mark, {status}, beside the output")
     error = _unescaped(cell) or "the call failed" if status == "ERROR" else ""
     case = digest(json.dumps(values, sort_keys=True))
     yield Row(where, parts, case, (_unescaped(cell),), (fields(values) if values else "",), error=error, record=record)
@@ -207,9 +207,9 @@ def read_inspect(document: Document) -> Iterator[Found]:
     whole = document.whole or {}
     status, samples = whole.get("status"), whole.get("samples")
     if status != "success":
-        yield Problem("unfinished run", document.file, f"its status is {word(status) or 'not known'}")
+        yield OutputProblem("unfinished run", document.file, f"its status is {word(status) or 'not known'}")
     if not samples:
-        yield Problem("nothing", document.file, "the log has no samples")
+        yield OutputProblem("nothing", document.file, "the log has no samples")
     evaluation = whole["eval"]
     parts = {
         "model": word(evaluation["model"]),
@@ -231,7 +231,7 @@ def _sample(document: Document, parts: Mapping[str, str], sample: Record, evalua
     question = _attached(sample.get("input"), kept)
     is_apart = bool(_APART.search(said(output).text))
     if (not error and "output" not in sample) or is_apart or _APART.search(asked(question)):
-        yield Problem("split sample", where, "its texts are in further files of the archive", case=case)
+        yield OutputProblem("split sample", where, "its texts are in further files of the archive", case=case)
     scores = sample.get("scores") or ({"score": sample["score"]} if sample.get("score") else {})
     target = sample.get("target")
     yield Row(
@@ -265,7 +265,7 @@ def read_helm(document: Document) -> Iterator[Found]:
     for number, state in enumerate(whole["request_states"]):
         where = f"{document.file}, request state {number}"
         if state.get("reference_index") is not None:
-            yield Problem("multiple choice", where, "each option was asked about in a request of its own")
+            yield OutputProblem("multiple choice", where, "each option was asked about in a request of its own")
             return
         yield from _helm_row(where, {"model": model}, task, state)
 
@@ -278,7 +278,7 @@ def _helm_row(where: str, parts: Mapping[str, str], task: str, state: Record) ->
     case = " ".join(filter(None, (word(member(instance, "id")), word(changed))))
     letters = state.get("output_mapping") or {}
     if output.strip() in letters:
-        yield Problem("letter", where, f"{output.strip()} is {letters[output.strip()]!r}", case=case)
+        yield OutputProblem("letter", where, f"{output.strip()} is {letters[output.strip()]!r}", case=case)
         output = letters[output.strip()]
     if thought := word(member(completion, "thinking", "text")):
         output = THOUGHT.format(thought) + output
@@ -307,10 +307,12 @@ def read_lm_eval(document: Document, chosen: str | None) -> Iterator[Found]:
     task, model = found[1] if found else "", _lm_eval_model(document)
     names = list(dict.fromkeys(word(record.get("filter")) for record in document.records))
     if chosen is not None and chosen not in names:
-        yield Problem("nothing", document.file, f"there is no filter {chosen!r}; its filters are {', '.join(names)}")
+        yield OutputProblem(
+            "nothing", document.file, f"there is no filter {chosen!r}; its filters are {', '.join(names)}"
+        )
         return
     if len(names) > 1 and chosen is None:
-        yield Problem(
+        yield OutputProblem(
             "filters", document.file, f"each response stands there {len(names)} times, for {', '.join(names)}"
         )
     taken = chosen or names[0]
@@ -319,7 +321,7 @@ def read_lm_eval(document: Document, chosen: str | None) -> Iterator[Found]:
         documents.setdefault(word(record.get("doc_hash")), set()).add(word(record["doc_id"]))
     for where, record in document.numbered():
         if _is_likelihood(record):
-            yield Problem("multiple choice", where, "its responses are likelihoods")
+            yield OutputProblem("multiple choice", where, "its responses are likelihoods")
             return
         if word(record.get("filter")) == taken:
             hashed = word(record.get("doc_hash"))
@@ -364,7 +366,7 @@ def _is_likelihood(record: Record) -> bool:
     return isinstance(_argument(record, 1), str)
 
 
-def newest_lm_eval(documents: Sequence[Document]) -> tuple[list[Document], list[Problem]]:
+def newest_lm_eval(documents: Sequence[Document]) -> tuple[list[Document], list[OutputProblem]]:
     """Of several files of one model and task the newest, because each is a run of its own."""
     newest: dict[tuple[str, str], tuple[str, Document]] = {}
     for document in documents:
@@ -374,7 +376,9 @@ def newest_lm_eval(documents: Sequence[Document]) -> tuple[list[Document], list[
     latest = {id(document) for _, document in newest.values()}
     kept = [one for one in documents if id(one) in latest or not _LM_EVAL_FILE.match(one.stem)]
     older = [one for one in documents if one not in kept]
-    return kept, [Problem("older run", one.file, "a newer run of the same model and task is there") for one in older]
+    return kept, [
+        OutputProblem("older run", one.file, "a newer run of the same model and task is there") for one in older
+    ]
 
 
 # --- OpenAI evals ---
@@ -397,7 +401,7 @@ def read_openai_evals(document: Document) -> Iterator[Found]:
         if record.get("type") != "sampling":
             continue
         if case in seen:
-            yield Problem("further calls", where, f"sample {case} was sampled before, at {seen[case]}", case=case)
+            yield OutputProblem("further calls", where, f"sample {case} was sampled before, at {seen[case]}", case=case)
             continue
         seen[case] = where
         sampled = member(record, "data", "sampled")

@@ -57,7 +57,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(BaseModel):
+class ProblemDocument(BaseModel):
     """What is wrong, and what to do about it (RFC 9457)."""
 
     type: Literal["about:blank"]
@@ -682,4 +682,4 @@ class Health(BaseModel):
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route. Any request may be invalid, too large or too frequent, or find no storage."""
-    return {code: {"model": Problem} for code in (400, *codes, 413, 422, 429, 503)}
+    return {code: {"model": ProblemDocument} for code in (400, *codes, 413, 422, 429, 503)}

@@ -12,6 +12,7 @@ from shortlist.core.betting import AHEAD, BEHIND, CASH, Accounts, JudgeGains, em
 from shortlist.core.problem import Problem
 from shortlist.core.stopping.chains import (
     absorb,
+    capped_pull,
     capped_pulls,
     each_alone,
     grid_accounts,
@@ -217,7 +218,8 @@ def random_gains(rng, judges, n):
 
 
 def grown(ledger, absorbed):
-    return step(capped_pulls(ledger, ledger.problem.delta), absorbed[:, None])[:, 0]
+    delta = ledger.problem.delta
+    return step(capped_pulls(capped_pull(ledger, delta), ledger, delta), absorbed[:, None])[:, 0]
 
 
 @pytest.mark.parametrize("m", [2, 3, 5])

@@ -57,6 +57,7 @@ class CappedPull(NamedTuple):
     by_giver: csr_array  # sums of rows
     by_account: csr_array  # sums of rows
     by_target: csr_array  # sums of accounts
+    target: Ints  # by giver
     caps: Floats  # by giver
     losses: Floats
 
@@ -77,14 +78,16 @@ def capped_pull(ledger: Ledger, delta: float) -> CappedPull:
     givers, giver = np.unique(judge * n + target, return_inverse=True)
     accounts, account = np.unique(source * n + target, return_inverse=True)
     sums = (_sums(giver, len(givers)), _sums(account, len(accounts)), _sums(accounts % n, n))
-    return CappedPull(source, gain, giver, *sums, caps[givers % n], ledger.accounts().losses(n))
+    return CappedPull(source, gain, giver, *sums, givers % n, caps[givers % n], ledger.accounts().losses(n))
 
 
-def capped_pulls(ledger: Ledger, delta: float) -> list[tuple[AnyPull, float]]:
-    """Steps that rest on at least m judges: from all absorbed items together, or from one of them."""
-    n, level, (source, target, wealth) = ledger.problem.n, ledger.level(delta), ledger.capped(delta).accounts()
-    alone = Accounts(source, target, wealth - ledger.accounts().losses(n)[target])
-    return [(capped_pull(ledger, delta), level), each_alone(n, alone, level)]
+def capped_pulls(together: CappedPull, ledger: Ledger, delta: float) -> list[tuple[AnyPull, float]]:
+    """Steps that rest on at least m judges: from all absorbed items together, or from one of them. `together` is the
+    ledger's `capped_pull` at any delta, which decides nothing but its caps."""
+    level, (source, target, wealth) = ledger.level(delta), ledger.capped(delta).accounts()
+    alone = Accounts(source, target, wealth - together.losses[target])
+    at_delta = together._replace(caps=ledger.caps(delta)[together.target])
+    return [(at_delta, level), each_alone(ledger.problem.n, alone, level)]
 
 
 def _sums(places: Ints, size: int) -> csr_array:

@@ -21,6 +21,7 @@ from shortlist.core.stopping.chains import (
     AnyPull,
     Pull,
     absorb,
+    capped_pull,
     capped_pulls,
     each_alone,
     grid_accounts,
@@ -199,20 +200,22 @@ class _Chains:
         self.inside[self.top] = True
         self.plain: Pull = pull(problem.n, ledger.accounts())
         self.tolerant = pull(problem.n, ledger.accounts(tolerant=True)) if problem.tolerance else None
+        self.capped = capped_pull(ledger, problem.delta) if ledger.has_caps else None
 
     def absorbed(self, delta: float) -> Flags:
         """A column for each of the top: all that it is proved not to be worse than, with error at most delta."""
         plain = self._pulls(self.plain, 0, delta)
         known = self.ledger.proved if self.bets and delta >= self.problem.delta else self.ledger.facts
-        plain.append(each_alone(self.problem.n, known, 1.0))
+        if len(known.source):
+            plain.append(each_alone(self.problem.n, known, 1.0))
         reached = absorb(plain, starts(self.problem.n, self.top))
         if self.tolerant is None:
             return reached
         return absorb(plain, step(self._pulls(self.tolerant, 1, delta), reached))
 
     def _pulls(self, bets: Pull, kind: int, delta: float) -> list[tuple[AnyPull, float]]:
-        if self.ledger.has_caps:
-            return capped_pulls(self.ledger, delta)
+        if self.capped is not None:
+            return capped_pulls(self.capped, self.ledger, delta)
         pulls: list[tuple[AnyPull, float]] = [(bets, self.ledger.level(delta))] if self.bets else []
         if self.grids:
             level = grid_level(self.problem, delta * self.grid_share)
