@@ -283,7 +283,7 @@ def _helm_row(where: str, parts: Mapping[str, str], task: str, state: Record) ->
     if thought := word(member(completion, "thinking", "text")):
         output = THOUGHT.format(thought) + output
     if _ENCRYPTED.search(word(question)):
-        yield Problem("encrypted", where, f"its text is {shown(question, 40)}", case=case)
+        yield OutputProblem("encrypted", where, f"its text is {shown(question, 40)}", case=case)
     failed = isinstance(result, Mapping) and result.get("success") is False
     references = member(instance, "references") or []
     right = [word(member(one, "output", "text")) for one in references if "correct" in (member(one, "tags") or ())]
