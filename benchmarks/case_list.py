@@ -2,10 +2,11 @@
 
     python benchmarks/case_list.py                                    # invented tables
     python benchmarks/case_list.py --votes FILE                       # real ones: a CSV file with the columns below
-    python benchmarks/case_list.py --sizes 10x80 --runs 10
+    python benchmarks/case_list.py --sizes 10x80 --runs 10 --now edges cuts
 
 prints the tables of docs/results.md. A table has the answer of a judge to every pair, case and order of showing. `now`
-is a study with known answers, `before` one without them, ended after 6,000 votes. `all pairs` asks the whole table.
+is a study with known answers and one of the stopping rules of `--now`, `before` one with `edges` and without known
+answers, ended after 6,000 votes. `all pairs` asks the whole table.
 `one baseline` compares every item with one of them on all cases, in both orders, and takes the best by share of wins;
 each item is the baseline once. Who is right is known from the whole table. Invented tables without a top k are drawn
 again, and real ones left out. FILE has a row for each answer: model_a (shown first), model_b, winner (model_a, model_b
@@ -42,7 +43,7 @@ class Cell(NamedTuple):
 
     margin: float
     before: list[Played]
-    now: list[Played]
+    now: dict[str, list[Played]]  # by stopping rule
     right: list[bool]
 
 
@@ -94,7 +95,7 @@ def read(file: Path) -> dict[str, Floats]:
     return tables
 
 
-def play(table: Floats, k: int, seed: int, workers: int, knows: bool, position: str) -> Played:
+def play(table: Floats, k: int, seed: int, given: argparse.Namespace, stopping: str, knows: bool) -> Played:
     """A study on the table, with or without known answers."""
     items = [f"item {place}" for place in range(len(table))]
     number = {item: place for place, item in enumerate(items)}
@@ -102,10 +103,13 @@ def play(table: Floats, k: int, seed: int, workers: int, knows: bool, position: 
     if not knows:
         AnswerTable.facts = lambda *_: frozenset()  # type: ignore[method-assign]
     try:
-        study = shortlist.create_study(items, k, DELTA, seed=seed, max_votes=None if knows else MOST_VOTES)
+        study = shortlist.create_study(
+            items, k, DELTA, seed=seed, max_votes=None if knows else MOST_VOTES, stopping=stopping
+        )
         run = shortlist.run_study(
-            study, lambda a, b, case: float(table[number[a], number[b], int(case.text)]), workers=workers,
-            cases=[str(case) for case in range(table.shape[2])], position=position, warn=lambda text: None,
+            study, lambda a, b, case: float(table[number[a], number[b], int(case.text)]),
+            workers=given.workers, cases=[str(case) for case in range(table.shape[2])], position=given.position,
+            warn=lambda text: None,
         )  # fmt: skip
     finally:
         AnswerTable.facts = kept  # type: ignore[method-assign]
@@ -128,20 +132,21 @@ def summary(played: list[Played]) -> str:
     return f"{spread}; {is_open} open, {wrong} wrong of {len(played)}"
 
 
-def show(name: str, tables: list[tuple[Floats, int]], workers: int, position: str) -> Cell:
-    now, before, right = [], [], list[bool]()
+def show(name: str, tables: list[tuple[Floats, int]], given: argparse.Namespace) -> Cell:
+    before, right = [], list[bool]()
+    now: dict[str, list[Played]] = {rule: [] for rule in given.now}
     for seed, (table, k) in enumerate(tables):
-        now.append(play(table, k, seed, workers, True, position))
-        before.append(play(table, k, seed, workers, False, position))
+        for rule in given.now:
+            now[rule].append(play(table, k, seed, given, rule, True))
+        before.append(play(table, k, seed, given, "edges", False))
         right += list(baseline(table, k))
     n, cases = len(tables[0][0]), tables[0][0].shape[2]
     columns = [name, f"{n * (n - 1) * cases:,}", f"{2 * (n - 1) * cases:,} ({np.mean(right):.0%} right)"]
-    columns += [summary(before), summary(now)]
-    print(f"| {' | '.join(columns)} |", flush=True)
+    print(f"| {' | '.join([*columns, summary(before), *map(summary, now.values())])} |", flush=True)
     return Cell(min(margin(table, k) for table, k in tables), before, now, right)
 
 
-def show_all(cells: list[Cell]) -> None:
+def show_all(cells: list[Cell], rules: list[str]) -> None:
     """The mean over cells of clear and of close tables."""
     for name, those in (
         (f"mean of the cells with a margin of at least {CLEAR}", [cell for cell in cells if cell.margin >= CLEAR]),
@@ -150,8 +155,8 @@ def show_all(cells: list[Cell]) -> None:
         if those:
             right = np.mean([np.mean(cell.right) for cell in those])
             before = summary([one for cell in those for one in cell.before])
-            now = summary([one for cell in those for one in cell.now])
-            print(f"| {name} ({len(those)}) | | {right:.0%} right | {before} | {now} |")
+            now = [summary([one for cell in those for one in cell.now[rule]]) for rule in rules]
+            print(f"| {' | '.join([f'{name} ({len(those)})', '', f'{right:.0%} right', before, *now])} |")
 
 
 def main() -> None:
@@ -162,8 +167,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--position", default="random")
+    parser.add_argument("--now", nargs="+", default=["edges", "cuts"])
     given = parser.parse_args()
-    print("| tables | all pairs | one baseline | before: calls | now: calls |\n|---|--:|--:|--:|--:|")
+    named = "".join(f" now, {rule}: calls |" for rule in given.now)
+    print(f"| tables | all pairs | one baseline | before: calls |{named}\n|---|--:|--:|--:|{'--:|' * len(given.now)}")
     with one_thread():
         if given.votes:
             cells = []
@@ -171,14 +178,14 @@ def main() -> None:
                 for k in range(1, len(table)):
                     if true_top(table, k) is not None:
                         tables = [(table, k)] * given.runs
-                        cells.append(show(f"{judge}, k = {k}", tables, given.workers, given.position))
-            show_all(cells)
+                        cells.append(show(f"{judge}, k = {k}", tables, given))
+            show_all(cells, given.now)
             return
         for size in given.sizes:
             n, cases = map(int, size.split("x"))
             rng = np.random.default_rng(n * cases)
             tables = [(invent(n, cases, given.k, rng), given.k) for _ in range(given.runs)]
-            show(f"n = {n}, C = {cases}, k = {given.k}", tables, given.workers, given.position)
+            show(f"n = {n}, C = {cases}, k = {given.k}", tables, given)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """Runs against a real server of a language model that is not ours: llama.cpp with a model of random weights.
 
-    python -m venv llama && llama/bin/pip install 'llama-cpp-python[server]' gguf    # compiles for some minutes
+    python -m venv llama && llama/bin/pip install xllamacpp gguf    # has llama.cpp's server ready-made
     python benchmarks/real_server.py --server-python llama/bin/python
 
-writes a model of 0.2 MB whose answers are A or B by chance, starts `llama_cpp.server`, and runs the same command until
-it ends: interrupted once, killed once, and the server killed once. It counts the answers in the server's own log and
-compares them with those that the study has stored. Only the command line of shortlist is used.
+writes a model of 0.2 MB whose answers are A or B by chance, starts llama.cpp's server with four places for requests,
+and runs the same command until it ends: interrupted once, killed once, and the server killed once. It counts the
+answers in the server's own log and compares them with those that the study has stored. Only the command line of
+shortlist is used.
 """
 
 import argparse
-import collections
 import contextlib
 import importlib
 import json
@@ -95,6 +95,19 @@ def write_outputs(path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
+def serve(model: Path, port: int) -> None:
+    """Run llama.cpp's server until the process is killed. Needs xllamacpp. At this level its log has a line for each
+    answer that is complete."""
+    llama = importlib.import_module("xllamacpp")
+    wanted = llama.CommonParams()
+    wanted.model.path, wanted.model_alias = str(model), {"tiny"}
+    wanted.hostnames, wanted.port, wanted.verbosity = ["127.0.0.1"], port, 4
+    wanted.n_ctx, wanted.n_parallel, wanted.cpuparams.n_threads = 4096 * WORKERS, WORKERS, 1
+    kept = llama.Server(wanted)
+    while kept:
+        time.sleep(60)
+
+
 class Server:
     """llama.cpp's server. `answered` counts the answers in its log."""
 
@@ -106,8 +119,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        command = [self._python, "-m", "llama_cpp.server", "--model", str(self._model), "--port", str(self._port)]
-        command += ["--n_ctx", "4096", "--model_alias", "tiny", "--n_threads", "1", "--logits_all", "true"]
+        command = [self._python, __file__, "--serve", str(self._model), str(self._port)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         while True:
@@ -123,7 +135,7 @@ class Server:
 
     @property
     def answered(self) -> int:
-        return self._log.read_text(errors="replace").count('POST /v1/chat/completions HTTP/1.1" 200')
+        return self._log.read_text(errors="replace").count("| stop processing:")
 
 
 def wait_for(server: Server, answers: int, run: "subprocess.Popen[str]") -> bool:
@@ -133,6 +145,13 @@ def wait_for(server: Server, answers: int, run: "subprocess.Popen[str]") -> bool
             return False
         time.sleep(0.02)
     return True
+
+
+def stored(storage: list[str], file: Path) -> list[tuple[str, str, str]]:
+    """What the stored answers are about: both items and the case."""
+    subprocess.run([SHORTLIST, "read", *storage, "--export", file], check=True, capture_output=True)
+    replies = [json.loads(line) for line in file.read_text().splitlines()]
+    return [(one["first"], one["second"], one["case"]) for one in replies if one["text"]]
 
 
 def runs(command: Sequence[str], server: Server, before: int) -> Iterator[str]:
@@ -148,42 +167,39 @@ def runs(command: Sequence[str], server: Server, before: int) -> Iterator[str]:
             else:
                 run.send_signal(mark)
         said = run.communicate()[1]
-        last = " ".join(said.split())[:60] if run.returncode in (0, 130, -9) else said
-        yield f"{name} after {answers} answers: exit code {run.returncode}, {last}"
-    for _ in range(2):
-        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        found = json.loads(run.communicate()[0])
-        told = f"{found['reason']}, {found['votes']} votes"
-        yield f"again: exit code {run.returncode}, {told}, {server.answered - before} answers of the server so far"
+        yield f"{name}: exit code {run.returncode}" if run.returncode in (0, 130, -9) else f"{name}: {said}"
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    found = json.loads(run.communicate()[0])
+    yield f"again: exit code {run.returncode}, {found['reason']}, {found['votes']} votes"
 
 
 def play(kind: str, server: Server, folder: Path) -> None:
-    storage, before = f"sqlite:///{folder}/{kind}.db", server.answered
+    before, storage = server.answered, [kind, "--storage", f"sqlite:///{folder}/{kind}.db"]
     command = [
         str(SHORTLIST), "run", str(folder / "outputs.jsonl"), "-k", "1", "--judge-url", server.url, "--model", "tiny",
-        "--key-variable", "none", "--price", "1,1", "--workers", str(WORKERS), "--storage", storage, "--name", kind,
-        "--json", *KINDS[kind],
+        "--key-variable", "none", "--price", "1,1", "--workers", str(WORKERS), "--name", *storage, "--json",
+        *KINDS[kind],
     ]  # fmt: skip
+    print(f"{kind}:")
     for line in runs(command, server, before):
-        print(f"  {line}", flush=True)
-    kept = folder / f"{kind}.jsonl"
-    subprocess.run([SHORTLIST, "read", kind, "--storage", storage, "--export", kept], check=True, capture_output=True)
-    replies = [json.loads(line) for line in kept.read_text().splitlines()]
-    answers = collections.Counter((one["first"], one["second"], one["case"]) for one in replies if one["text"])
-    paid, stored = server.answered - before, sum(answers.values())
-    print(
-        f"{kind}: the server gave {paid} answers; {stored} are stored, {stored - len(answers)} of them twice",
-        flush=True,
-    )
+        answers = stored(storage, folder / "replies.jsonl")
+        print(
+            f"  {line}. Answers of the server: {server.answered - before}, stored: {len(answers)}, "
+            f"twice: {len(answers) - len(set(answers))}",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server-python", default=sys.executable)
-    parser.add_argument("--write-model", type=Path)
+    parser.add_argument("--write-model", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.write_model:
         return write_model(given.write_model)
+    if given.serve:
+        return serve(Path(given.serve[0]), int(given.serve[1]))
     folder = Path(tempfile.mkdtemp())
     subprocess.run([given.server_python, __file__, "--write-model", folder / "tiny.gguf"], check=True)
     write_outputs(folder / "outputs.jsonl")

@@ -107,10 +107,13 @@ class Soak:
             self.scene.terminate()
 
     def kill(self, number):
+        """Kill a process. It is suspended first, to see what it is doing: nobody takes its questions over until then,
+        so a call that is paid again later is one that was under way now."""
         life = self.lives[number]
+        os.kill(life.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, life.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        self.under_way.update(set(self.paid(life)) - self.look() - self.unsaved())
         life.kill()
-        waiting = self.unsaved()  # first: another process may store them now
-        self.under_way.update(set(self.paid(life)) - self.look() - waiting)
         self.lives[number] = self.begin(number)
 
     def run(self, minutes):

@@ -76,7 +76,7 @@ def test_ctrl_c_ends_at_once_and_says_so(tmp_path):
         terminal.press(b"\x03")
         screen, code = terminal.finish()
     assert code == 130
-    assert screen.strip().endswith("shortlist: interrupted")
+    assert "shortlist: interrupted. To run it again: shortlist simulate --instance" in screen.splitlines()[-1]
     assert "Traceback" not in screen
     assert "5000/5000" not in screen
 

@@ -73,8 +73,9 @@ def test_every_key(folder, shortlist):
         terminal.wait_for("nothing to undo")
         terminal.press(b"\x03")
         screen, code = terminal.finish()
-    assert code == 0
+    assert code == 130
     assert "0 answers saved" in screen
+    assert screen.strip().endswith("shortlist: interrupted. To run it again: shortlist judge fruit --as ann")
 
 
 def test_run_with_me_as_the_judge_to_the_end(folder):
@@ -85,7 +86,7 @@ def test_run_with_me_as_the_judge_to_the_end(folder):
             terminal.press(b"1")
             terminal.wait_for("votes in total")
         screen, code = terminal.finish()
-    assert code == 0
+    assert code == 3
     assert "3 answers saved, thank you. Vote budget used up after 3 votes" in screen
     assert the_study(folder).verdict.done
 

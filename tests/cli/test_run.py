@@ -1,13 +1,17 @@
 """`shortlist run` as people call it: with a program, a language model, recorded votes; stopped, resumed, refused."""
 
 import json
+import os
 import re
 import shlex
+import signal
 import sys
 
 import pytest
 
 from shortlist import load_study
+from shortlist.errors import StorageUnavailable
+from shortlist.study.study import Study
 from tests.cli.terminal import Terminal
 from tests.judges.server import serving
 
@@ -159,15 +163,16 @@ def test_claims_about_cases(folder, shortlist):
     assert re.fullmatch(r"  Caveat: The votes are about [23] cases\. The result holds for these, .*", few[1])
 
 
-def test_ctrl_c_saves_all_and_says_how_to_resume(folder):
+@pytest.mark.parametrize("order", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interrupted_run_saves_all_and_says_how_to_resume(folder, order):
     arguments = ["run", "fruit.txt", "-k", "2", "--delta", "1e-9", *map(str, program(0.01))]
     with Terminal(folder, *arguments) as terminal:
         terminal.wait_for(r"votes +([5-9]|[1-9]\d)")
-        terminal.press(b"\x03")
+        terminal.press(b"\x03") if order == signal.SIGINT else os.kill(terminal.pid, order)
         screen, code = terminal.finish()
     assert code == 130
-    assert "saved. To resume:" in screen
-    assert screen.splitlines()[-1] == f"  {shlex.join(['shortlist', *arguments])}"
+    said = f"shortlist: interrupted; {stored().verdict.votes} votes saved. To resume, run: "
+    assert said + shlex.join(["shortlist", *arguments]) in screen
     assert stored().verdict.votes >= 5
 
 
@@ -231,6 +236,21 @@ def test_a_judge_that_fails_leaves_all_that_it_said(folder, shortlist):
     assert "ended with status 1" in said
     assert said.endswith(f"5 votes saved. To resume, run: {shlex.join(['shortlist', *sys.argv[1:]])}\n")
     assert stored().verdict.votes == 5
+
+
+def test_a_connection_that_is_lost_after_the_last_vote_does_not_hide_the_result(folder, shortlist, monkeypatch):
+    close_due, failures = Study.close_due, [StorageUnavailable("the connection was closed")]
+
+    def lost_once(study):
+        if study.verdict.done and failures:
+            raise failures.pop()
+        return close_due(study)
+
+    monkeypatch.setattr(Study, "close_due", lost_once)
+    said = shortlist("run", "fruit.txt", "-k", 2, *program(), code=0)
+    assert not failures
+    assert "Top 2 of" in said.out
+    assert "the storage responds again" in said.err
 
 
 def test_questions_that_are_pending_with_another_judge_are_named(folder, shortlist):

@@ -63,12 +63,14 @@ def row(attack: Attack, runs: tuple[int, int]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Play all attacks and print the table of docs/attacks.md.")
     parser.add_argument("--many", action="store_true", help="as many runs as make slow")
+    parser.add_argument("--runs", type=int, help="so many runs with the safeguard, and as many without it")
     parser.add_argument("--only", default="", help="attacks whose name contains this")
     options = parser.parse_args()
     print("| attack | safeguard | what is left to assume | false claims without it | with it |\n|---|---|---|---|---|")
     for attack in all_attacks():
         if options.only in attack.name:
-            print(row(attack, attack.many if options.many else attack.runs), flush=True)
+            runs = attack.many if options.many else attack.runs
+            print(row(attack, (options.runs,) * 2 if options.runs else runs), flush=True)
 
 
 if __name__ == "__main__":

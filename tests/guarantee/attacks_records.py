@@ -257,6 +257,23 @@ def same_text(safeguard, seed):
     return contradicts(study.verdict, {"a"})
 
 
+def chosen_cases(safeguard, seed):
+    """20 cases, each item wins on half of them. Once a case was seen, the owner asks about those on which "b" won.
+    Without the safeguard each question may draw from a list of its own."""
+    rng = np.random.default_rng((23, seed))
+    winners = dict(zip(map(str, range(20)), rng.permutation(["a", "b"] * 10).tolist(), strict=True))
+    study, liked = create_study(["a", "b"], 1, DELTA, seed=seed), set()
+    with (
+        nullcontext() if safeguard else patch.object(study_module.Study, "_listing", lambda study, cases: []),
+        suppress(BadCases),
+    ):
+        while not study.verdict.done and len(study.rows) < 40:
+            question = study.ask(cases=sorted(liked) or list(winners))
+            study.tell(question, winner=winners[question.case])
+            liked |= {question.case} if winners[question.case] == "b" else set()
+    return contradicts(study.verdict, {"a"})
+
+
 ATTACKS = [
     Attack(
         "recorded votes drawn again and again", "`run --votes` uses each recorded vote once",
@@ -296,6 +313,10 @@ ATTACKS = [
     Attack(
         "cases five times under other ids", "for a claim about cases like these, each text serves one question",
         "cases with different texts are different cases", same_text, runs=(40, 40), many=(400, 400),
+    ),
+    Attack(
+        "cases chosen after a look", "all questions of a study draw from one list of cases",
+        "the list was made without regard to answers", chosen_cases, runs=(40, 20), many=(400, 400),
     ),
     Attack(
         "another k after a look", "k is fixed when a study is created", "no other k was tried", another_k,

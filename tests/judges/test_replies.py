@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import pytest
 from sqlalchemy import func, select
@@ -160,6 +161,23 @@ def test_one_question_that_always_fails_does_not_end_the_run(endpoint, tmp_path)
     found = run(study_in(tmp_path), judge_at(endpoint), workers=4, retries=8)
     assert found.verdict.reason == "certified"
     assert all("500" in reason for reason in found.skipped.values() if "the study was done" not in reason)
+
+
+def test_answers_under_way_when_a_run_is_stopped_are_waited_for(endpoint, tmp_path):
+    account, stop, warned = Account(endpoint), threading.Event(), []
+    plain = endpoint.always
+
+    def slow(handler):
+        if len(account.paid) >= 6:
+            stop.set()
+            time.sleep(0.2)
+        plain(handler)
+
+    endpoint.always, study = slow, study_in(tmp_path)
+    run(study, judge_at(endpoint), workers=4, stop=stop, warn=warned.append)
+    replies = study.storage.replies("s")
+    assert len(replies) == len(account.paid) == sum(reply.outcome is not None for reply in replies) < 20
+    assert any("under way, to keep the answers" in text for text in warned)
 
 
 def test_texts_need_not_be_kept(endpoint, tmp_path):

@@ -190,7 +190,7 @@ def test_an_open_question_needs_its_case():
         return "tie"
 
     study = new_study(max_votes=10)
-    study.ask(judge="judge", cases=["gone"])
+    study.ask(judge="judge", cases=["gone"], once=True)
     for options in ({}, {"cases": ["one"]}):
         with pytest.raises(shortlist.ShortlistError, match="question 0 is pending on case 'gone', which was not given"):
             shortlist.run_study(study, judge, warn=lambda text: None, **options)

@@ -1,6 +1,7 @@
 """A storage goes away during a run: the file is really moved. Nothing that was paid for is lost or paid again."""
 
 import json
+import random
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 
 import shortlist
 from shortlist.errors import BadJudge, StorageUnavailable, StudyReplaced
+from shortlist.judges.pending import UnsavedAnswers, UnsavedFiles
 from shortlist.study.maintenance import back_up
 from shortlist.study.sql import close_databases
+from shortlist.study.storage import AnswerKey
 from tests.judges.world import new_study
 
 WAYS = [
@@ -104,12 +107,56 @@ def test_answers_for_another_study_are_left_alone():
     assert file.read_text() == kept
 
 
-def test_a_file_that_cannot_be_read_is_left_alone():
-    world = World()
-    Path("demo.unsaved-1-0.jsonl").write_text('{"run": "a b c d", "stud')
+@pytest.mark.parametrize("content", [b"", b'{"run": "a b c d", "stud', b"5\n[]\nnull", b"\xff\xfe"])
+def test_a_file_that_cannot_be_read_is_left_alone(content):
+    world, file = World(), Path("demo.unsaved-1-0.jsonl")
+    file.write_bytes(content)
     world.run(max_calls=5)
-    assert any("cannot be read" in text for text in world.warnings)
-    assert Path("demo.unsaved-1-0.jsonl").exists()
+    assert f"{file} is damaged, so it is left as it is" in world.warnings
+    assert file.read_bytes() == content
+
+
+def unsaved():
+    """A study, and a file with answers to three of its questions that a run left; returns both and what it warns."""
+    study = new_study(storage="sqlite:///studies.db", name="demo", delta=1e-9)
+    warned = []
+    left = UnsavedAnswers(study, "elsewhere 1 2 3", warned.append)
+    for question in [study.ask(judge="judge") for _ in range(3)]:
+        left.add(AnswerKey("judge", None, question.first, question.second, "", question.id), question.id, 1.0, False)
+    left.write()
+    return study, Path("demo.unsaved-1-3.jsonl"), UnsavedFiles(study, shortlist.MemoryCache(), warned.append), warned
+
+
+def answered(study):
+    return [row.outcome for row in study.rows]
+
+
+def test_of_a_damaged_file_every_whole_line_is_stored_and_no_other():
+    """Any bit of a line, at random; and a line that is missing. No changed answer becomes a vote."""
+    study, file, _, warned = unsaved()
+    *whole, last = file.read_bytes().splitlines(keepends=True)
+    rng = random.Random(1)
+    damaged = [b"", *(bytearray(last) for _ in range(200))]
+    for bad in damaged[1:]:
+        bad[rng.randrange(len(bad) - 1)] ^= 1 << rng.randrange(8)
+    for bad in damaged:
+        file.write_bytes(b"".join([*whole, bad]))
+        UnsavedFiles(study, shortlist.MemoryCache(), warned.append).take_in()
+        assert warned.pop() == f"{file} is damaged: 2 paid answers of it stored, and 1 of 3 lines cannot be read"
+        assert file.exists()
+    assert answered(study) == [1.0, 1.0, None]
+
+
+def test_a_file_is_taken_in_twice_as_if_it_were_once():
+    """Somebody puts a copy of it back."""
+    study, file, files, warned = unsaved()
+    content = file.read_bytes()
+    for _ in range(2):
+        file.write_bytes(content + content)
+        files.take_in()
+        assert not file.exists()
+    assert answered(study) == [1.0, 1.0, 1.0]
+    assert warned == [f"3 paid answers of an interrupted run stored, from {file}"] * 2
 
 
 def test_the_lines_of_a_file_name_question_and_answer():

@@ -273,6 +273,39 @@ def test_traps_of_promptfoo(tmp_path):
     assert problems(found, "no case text")
 
 
+def test_a_table_that_promptfoo_shows(tmp_path):
+    """What the viewer lets people download: cells are results with a text, in older versions a mark and a text."""
+    prompts = [{"raw": "Be brief. {{task}}", "label": "brief", "provider": f"lab:{item}"} for item in ITEMS]
+    new = [[{**samples.promptfoo_result(item, case), "text": "shown"} for item in ITEMS] for case in CASES]
+    old = [
+        [{"text": f"[FAIL] too long\n---\n{SAID[item, 'q1']}"} for item in ITEMS],
+        [{"text": f"[PASS] {SAID[item, 'q2']}"} for item in ITEMS],
+    ]
+    for cells, wrap in ((new, lambda table: table), (old, lambda table: {"version": 4, "results": {"table": table}})):
+        rows = [{"outputs": row, "vars": [ASKED[case]]} for row, case in zip(cells, CASES, strict=True)]
+        file = write(tmp_path / "table.json", wrap({"head": {"prompts": prompts, "vars": ["task"]}, "body": rows}))
+        found = read_outputs(file)
+        assert found.items == ("lab:north", "lab:south")
+        assert [list(texts.values()) for texts in found.texts.values()] == [
+            [SAID[item, case] for case in CASES] for item in ITEMS
+        ]
+        assert [case.text for case in found.cases] == list(ASKED.values())
+
+
+def test_results_of_promptfoo_without_the_rest(tmp_path):
+    whole = json.loads(samples.promptfoo_3(tmp_path)[0].read_text())
+    assert read_outputs(write(tmp_path / "bare.json", whole["results"])).items == ("lab:north", "lab:south")
+
+
+def test_calls_of_tools_are_shown_as_json(tmp_path):
+    call = [{"type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    rows = [samples.promptfoo_result(item, case) for item in ITEMS for case in CASES]
+    rows[0] = {**rows[0], "response": {"output": call}}
+    found = read_outputs(write(tmp_path / "tools.jsonl", *rows))
+    assert json.loads(next(iter(found.texts["lab:north"].values()))) == call
+    assert problems(found, "not text")
+
+
 def test_cells_of_promptfoo_that_begin_like_a_formula(tmp_path):
     rows = [["task", "[p] a", "Status", "[p] b", "Status"], ["'=1+1", "'-2", "PASS", "it's 2", "ERROR"]]
     found = inspect_outputs(samples.table(tmp_path / "o.csv", rows))
@@ -454,6 +487,46 @@ def test_traps_of_helm(tmp_path):
     assert found.texts["m"] == {"q1": "Elbe"}
     assert problems(found, "letter") == [(f"{file}, request state 0", None, "q1")]
     assert problems(found, "error") == [(f"{file}, request state 1", "m", "q2")]
+
+
+def test_conversations_and_hidden_questions_of_helm(tmp_path):
+    for item in ITEMS:
+        states = []
+        for case in CASES:
+            asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASKED[case]}]
+            states.append(samples.helm_state(item, case, instance={"id": case, "input": {"messages": asked}}))
+        state = {"adapter_spec": {"model": item}, "request_states": states}
+        file = write(tmp_path / f"mine,model={item}" / "scenario_state.json", state)
+    assert [case.text for case in read_outputs(tmp_path).cases] == list(ASKED.values())
+    state["request_states"][1]["instance"]["input"] = {"text": "[encrypted_text_0]"}
+    write(file, state)
+    found = inspect_outputs(tmp_path)
+    assert problems(found, "encrypted") == [(f"{file}, request state 1", None, "q2")]
+    assert found.refused
+
+
+def test_an_instruction_that_a_list_has_twice(tmp_path):
+    for item in ITEMS:
+        rows = [{"instruction": ASKED[case], "output": SAID[item, case], "generator": item} for case in CASES]
+        write(tmp_path / item / "model_outputs.json", [*rows, {**rows[1], "output": f"Again {item}."}])
+    found = read_outputs(tmp_path)
+    assert len(problems(found, "repeats")) == 2
+    assert len(read_outputs(tmp_path, repeat="all").cases) == 3
+
+
+def test_the_only_list_in_an_object(tmp_path):
+    found = read_outputs(write(tmp_path / "all.json", {"made": "today", "data": whole()}))
+    assert found.texts["south"]["q2"] == SAID["south", "q2"]
+    trap = inspect_outputs(write(tmp_path / "all.json", {"data": whole(south_q1={"output": ""})}))
+    assert problems(trap, "empty") == [(f"{tmp_path}/all.json, data 2", "south", "q1")]
+    assert inspect_outputs(write(tmp_path / "two.json", {"data": whole(), "more": whole()})).refused
+
+
+def test_files_of_lm_eval_that_are_named_by_their_model(tmp_path):
+    files = [
+        write(tmp_path / f"{item}_mine.jsonl", [samples.lm_eval_row(item, case) for case in CASES]) for item in ITEMS
+    ]
+    assert read_outputs(files).items == ("north_mine", "south_mine")
 
 
 def test_failed_answers_of_mt_bench(tmp_path):

@@ -298,7 +298,7 @@ def test_a_guarantee_names_whom_it_is_about():
     each = create_study(["a", "b"], 1)
     while not each.verdict.done:
         each.tell(each.ask(judge=f"judge {each.verdict.votes % 2}"), winner="a")
-    assert each.verdict.guarantee.endswith("items are compared for every judge who answered")
+    assert each.verdict.guarantee.endswith("items are compared separately for every judge who answered")
     assert each.claims == (SENTENCES["each"],)
     alone = create_study(["a", "b"], 1)
     while not alone.verdict.done:

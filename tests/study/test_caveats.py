@@ -55,6 +55,14 @@ def test_few_cases(cases, warned):
     assert (f"about {cases} case" in said(votes)) == warned
 
 
+def test_few_cases_is_about_the_list_and_not_about_those_that_were_drawn():
+    for cases, warned in ((40, False), (12, True)):
+        study = shortlist.create_study(["a", "b"], 1, max_votes=10)
+        while not study.verdict.done:
+            study.tell(study.ask(cases=list(map(str, range(cases)))), "tie")
+        assert (f"The votes are about {cases} cases" in " ".join(study.verdict.caveats)) == warned
+
+
 def test_one_judge_gives_most_of_the_evidence():
     taste = random.Random(5)
 
@@ -67,6 +75,14 @@ def test_one_judge_gives_most_of_the_evidence():
     assert "of the evidence" not in said(alike)
     alone = judged(lambda question: float(question.first < question.second), votes=30)
     assert "of the evidence" not in said(alone)
+
+
+@pytest.mark.parametrize("other", ["Ann", "ann ", "a\u200bnn", "\uff41nn"])
+def test_names_that_look_alike(other):
+    assert f"Judges {' and '.join(map(repr, sorted(['ann', other])))} count as 2" in said(
+        judged(fair, judges=("ann", other))
+    )
+    assert "count as" not in said(judged(fair, judges=("ann", "anna", "ann-2", "judge #1", "judge #2")))
 
 
 def test_evidence_is_the_logarithm_of_what_bets_have_won():

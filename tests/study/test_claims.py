@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shortlist
-from shortlist.errors import BadProblem, CasesUsedUp, NothingToAsk, StudyDiffers
+from shortlist.errors import BadCases, BadProblem, CasesUsedUp, NothingToAsk, SetupChanged, StudyDiffers
 
 ITEMS = list("abcde")
 CASES = [f"case {number}" for number in range(30)]
@@ -86,6 +86,8 @@ def test_cases_by_pair():
         study.ask(once=True)
     with pytest.raises(BadProblem, match="not a pair"):
         study.ask(cases={("a", "a"): ["x"]}, once=True)
+    with pytest.raises(BadProblem, match="pass once=True"):
+        new_study().ask(cases=cases)
 
 
 @pytest.mark.parametrize("sampling", ["bridge", "uniform", "track-and-stop", "oracle-tracking"])
@@ -161,6 +163,45 @@ def test_a_guarantee_names_its_claim_and_is_empty_while_nothing_is_proved():
     without = shortlist.find_top(["a", "b"], 1, min)
     assert without.guarantee
     assert "case" not in without.guarantee
+
+
+def test_a_study_draws_from_one_list_of_cases(tmp_path):
+    """Else an owner could choose for each question the cases on which a favourite wins."""
+    url = f"sqlite:///{tmp_path}/studies.db"
+    study, few, many = new_study(storage=url, name="cases"), CASES[:2], CASES[::-1]
+    with pytest.raises(BadCases, match="a case is listed twice"):
+        study.ask(cases=["one", "two", "one"])
+    assert study.entries == []
+    study.skip(study.ask(judge="x", cases=CASES))
+    study.ask(cases=many)  # in any order
+    other = shortlist.load_study("cases", url)
+    for now in (study, other):
+        for cases in (few, [*CASES, "one more"], [*CASES[1:], "another"]):
+            with pytest.raises(BadCases, match="the questions so far drew from a list of 30 cases"):
+                now.ask(cases=cases)
+        with pytest.raises(BadCases, match="the questions so far were about cases"):
+            now.ask()
+    assert study.setups.cases.keys() == set(CASES)
+    plain = new_study()
+    plain.ask()
+    with pytest.raises(BadCases, match="the questions so far were asked without cases"):
+        plain.ask(cases=CASES)
+
+
+def test_a_run_goes_on_with_the_cases_of_earlier_questions():
+    study, cases = new_study(max_votes=3), [shortlist.Case(id, f"text of {id}") for id in CASES]
+    study.tell(study.ask(cases=CASES), "tie")
+    with pytest.raises(SetupChanged, match="case 'case 29' is gone"):
+        shortlist.run_study(study, by_name, cases=cases[:-1])
+    assert shortlist.run_study(study, by_name, cases=cases).verdict.votes == 3
+    assert all(study.setups.cases.values())
+
+
+def test_imported_votes_beside_cases_are_named():
+    study = new_study(max_votes=50)
+    study.tell(study.ask(cases=CASES), "tie")
+    study.import_votes([ITEMS[0]] * 3, [ITEMS[1]] * 3, [1.0, 0.0, 1.0])
+    assert any("about the drawn cases and about 3 imported votes" in caveat for caveat in study.examine().caveats)
 
 
 def test_a_budget_with_nothing_proved_has_no_guarantee():

@@ -244,6 +244,14 @@ def test_a_backup_needs_studies_and_a_place(sqlite_url, tmp_path):
     connection.close()
     with pytest.raises(BadStorage, match="has no studies"):
         back_up(f"sqlite:///{tmp_path / 'songs.db'}", tmp_path / "backup.db")
+    (tmp_path / "notes.db").write_text("not a database, but a text of some length\n" * 50)
+    with pytest.raises(BadStorage, match=r"the storage .*notes.db cannot be read"):
+        back_up(f"sqlite:///{tmp_path / 'notes.db'}", tmp_path / "backup.db")
+    (tmp_path / "notes.db").unlink()
+    with pytest.raises(BadStorage, match="is not a storage; give"):
+        back_up("songs.db", tmp_path / "backup.db")
+    with pytest.raises(BadStorage, match="pg_dump"):
+        back_up("postgresql://u@127.0.0.1:1/d", tmp_path / "backup.db")
     played(sqlite_url, 3)
     with pytest.raises(BadStorage, match="cannot be written"):
         back_up(sqlite_url, tmp_path / "no" / "backup.db")

@@ -28,11 +28,11 @@ def clock(monkeypatch):
     return now
 
 
-def two(seed=1, **options):
+def two(seed=1, cases=(), **options):
     """Two items, with bets on the next question."""
     study = create_study(["a", "b"], 1, 1e-6, seed=seed, **options)
     for _ in range(4):
-        study.tell(study.ask(), winner="b")
+        study.tell(study.ask(cases=cases), winner="b")
     return study
 
 
@@ -155,9 +155,10 @@ def test_settling_at_once_and_later_are_the_same_votes():
 
 
 def test_an_undo_before_settling_is_free():
-    study = two()
+    cases = ["one", "two"]
+    study = two(cases=cases)
     before = wealth(study)
-    question = study.ask(judge="x", cases=["one", "two"])
+    question = study.ask(judge="x", cases=cases)
     for _ in range(2):
         study.tell(question, winner="a", settle=False)
         study.undo(question)

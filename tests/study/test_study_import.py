@@ -1,6 +1,7 @@
 """Whatever a vote file holds, importing it into a study ends in all of its votes or in one line, never in a part."""
 
 import json
+import random
 import sys
 from collections import Counter
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from shortlist import create_study, load_study
 from shortlist.analysis.votes import as_table
 from shortlist.cli.app import main
-from shortlist.errors import BadProblem, CasesUsedUp, ShortlistError
+from shortlist.errors import BadProblem, BadVotes, CasesUsedUp, ShortlistError
 from shortlist.study.rows import counted
 from shortlist.study.sql import close_databases
 from shortlist.votes.read import read_votes
@@ -204,3 +205,21 @@ def test_an_export_that_is_imported_back_by_command_adds_nothing(tmp_path, monke
     assert "4 imported rows were counted before" in capsys.readouterr().out
     study.refresh()
     assert len(study.votes) == 4
+
+
+def test_a_studys_own_votes_are_refused_without_their_ids():
+    """All of them, or those that were told since the last import; other votes on the same pairs are new."""
+    rng, study = random.Random(1), create_study(["a", "b", "c"], 1, 1e-6)
+    for _ in range(12):
+        study.tell(study.ask(judge="x"), rng.random())
+    few = [(first, second, outcome) for first, second, outcome, _ in study.votes]
+    study.import_votes(*zip(*few, strict=True), id=[f"few {row}" for row in range(12)])  # may be equal by chance
+    for _ in range(12):
+        study.tell(study.ask(judge="x"), rng.random())
+    own = [(row.first, row.second, row.outcome) for row in study.rows if row.question is not None]
+    every = [vote[:3] for vote in study.votes]
+    for votes in (own, every, own[12:]):
+        with pytest.raises(BadVotes, match="these are this study's own votes"):
+            study.import_votes(*zip(*votes, strict=True), id=[f"vote {row}" for row in range(len(votes))])
+    others = [(first, second, rng.random()) for first, second, _ in own]
+    assert study.import_votes(*zip(*others, strict=True), id=[f"other {row}" for row in range(24)]).votes == 60

@@ -80,9 +80,9 @@ class Server:
             assert time.monotonic() < deadline, f"the service hangs: {self.err.read_text()}"
         return False
 
-    def stop(self):
-        """Stops it as Ctrl-C does; returns the exit code."""
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, order=signal.SIGINT):
+        """Stops it as Ctrl-C does, or with another signal; returns the exit code."""
+        self.process.send_signal(order)
         return self.process.wait(PATIENCE)
 
     def kill(self):

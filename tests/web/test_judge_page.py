@@ -2,6 +2,7 @@
 """The judge's page and the owner's page of judges in a real browser: what must not go wrong at an event."""
 
 import csv
+import re
 from pathlib import Path
 
 import axe_playwright_python
@@ -38,11 +39,98 @@ def test_why_an_answer_does_not_count_stays_readable(server, owner, open_page, l
     hands.sent()
     page.clock.fast_forward(60_000)
     assert "came after its time was over" in page.inner_text("#notices")
+    assert axe(page) == []
     page.click("#more")
     until(page, "document.querySelector('#my-answers').textContent.includes('does not count')")
     page.click("#mine-close")
     page.click("#notices button")
     assert page.locator("#notices li").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(502, ""), (403, "<html>Sign in to the network</html>"), (200, "<html></html>"), (200, "")]
+)
+def test_what_a_proxy_or_a_network_says_is_no_refusal(server, open_page, link, name, status, body):
+    """While the service starts again, Caddy answers 502 with nothing in it."""
+    page = open_page()
+    hands = Hands(page, link)
+    hands.ready()
+    page.route("**/vote", lambda route: route.fulfill(status=status, body=body), times=1)
+    hands.answer(1)
+    page.wait_for_selector("#network:not([hidden])")
+    page.clock.fast_forward(2000)
+    hands.sent()
+    assert page.locator("#notices li").count() == 0
+    assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in hands.said}
+
+
+def test_answers_are_kept_when_a_link_ends_before_they_are_sent(server, owner, open_page, link, name):
+    page = open_page()
+    hands = Hands(page, link)
+    hands.ready()
+    page.context.set_offline(True)
+    hands.answer(1)
+    hands.answer(0)
+    owner.http.post(f"/api/studies/{name}/judges/revoke", json={"judge": "Ann"})
+    page.context.set_offline(False)
+    until(page, "document.querySelector('#message').textContent.includes('before your last 2 answers were sent')")
+    assert not kept(server, name)
+    page.goto(owner.http.post(f"/api/studies/{name}/judges/link", json={"judge": "Ann"}).json()["link"])
+    page.wait_for_url("**/judge/*")
+    hands.ready()
+    hands.sent()
+    assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in hands.said}
+
+
+def test_a_phone_that_slept_too_long_says_so_when_it_wakes(server, open_page, link, name):
+    page = open_page(**PHONE)
+    hands = Hands(page, link, "phone")
+    question, study = hands.ready(), load_study(name, server.storage)
+    study.show(number_of(question), lease=-1)
+    study.close_due()
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_selector("#notices li")
+    assert "this page was away for too long" in page.inner_text("#notices")
+    assert hands.ready() not in (None, question)
+
+
+def test_an_item_that_is_withdrawn_while_it_is_shown(server, owner, open_page, link, name):
+    """The pair stays on the screen, and its answer is kept; the next pair is replaced if it is about the item."""
+    page = open_page()
+    hands = Hands(page, link)
+    question, (item, _) = hands.ready(), hands.titles()
+    owner.http.post(f"/api/studies/{name}/items/withdraw", json={"item": item})
+    with page.expect_response("**/show"):  # the page looks whether the next pair is still needed
+        page.clock.fast_forward(20_000)
+    assert hands.answer(1) == question
+    hands.sent()
+    assert kept(server, name) == {(question, 1.0, "Ann")}
+    for _ in range(3):
+        assert hands.ready()
+        assert item not in hands.titles()
+        hands.answer(1)
+        hands.sent()
+    assert page.locator("#notices li").count() == 0
+
+
+def test_a_judge_who_is_not_let_in_and_one_who_comes_too_late(owner, open_page, name):
+    owner.create(name, ITEMS)
+    limits = {"approve": True, "max_judges": 1}
+    link = owner.http.post(f"/api/studies/{name}/open-link", json=limits).json()["link"]
+    pages = [open_page(**PHONE), open_page(**PHONE)]
+    for page, who in zip(pages, ("Eve 🎉 שלום", "Bob"), strict=True):
+        page.goto(link)
+        page.fill("#name", who)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#end:not([hidden]), #problem:not(:empty)")
+    assert "The organiser lets judges in" in pages[0].inner_text("#message")
+    assert "all 1 places of this link are taken" in pages[1].inner_text("#problem").lower()
+    given = {"judges": ["Eve 🎉 שלום"], "admit": False}
+    assert owner.http.post(f"/api/studies/{name}/judges/admit", json=given).status_code == 200
+    pages[0].clock.fast_forward(3000)
+    until(pages[0], "document.querySelector('#message').textContent.includes('has not let you in')")
+    pages[1].click("button[type=submit]")  # the place is free again
+    pages[1].wait_for_selector("#end:not([hidden])")
 
 
 def test_a_waiting_pair_that_became_useless_is_replaced_before_it_is_shown(server, owner, open_page, name):
@@ -124,6 +212,7 @@ def test_nothing_but_an_answer_is_taken_for_one(server, owner, open_page, name):
         page.keyboard.press(key)
     page.click(".card .picture")
     page.wait_for_selector("#zoom img")  # visible when it is loaded
+    assert axe(page) == []
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Escape")
     page.evaluate("getSelection().selectAllChildren(document.querySelectorAll('.card .text')[1])")
@@ -282,14 +371,20 @@ def test_links_are_copied_saved_and_printed(server, owner, open_page, name, tmp_
     assert page.locator("#sheet li").first.inner_text().startswith(f"Ann\n\n{name}")
     page.emulate_media(media="print")
     assert [page.is_visible(part) for part in ("#sheet svg", "#sheet-actions", "#sheet button")] == [True, False, False]
-    page.emulate_media(media="screen")
+    page.emulate_media(media="null")
+    page.fill("#names", "\n".join(f"Judge {number}" for number in range(7)))
+    page.click("text=Make links")
+    page.wait_for_selector("#sheet li >> nth=9")
+    assert (
+        len(re.findall(rb"/Type /Page\b", page.pdf(format="A4", prefer_css_page_size=True))) == 2
+    )  # nine on a page, and none is empty
     with page.expect_download() as saved:
         page.click("text=Download CSV")
     saved.value.save_as(tmp_path / "links.csv")
     rows = list(csv.reader((tmp_path / "links.csv").read_text().splitlines()))
     assert rows[0] == ["name", "email", "link"]
-    assert [row[:2] for row in rows[1:]] == [["Ann", ""], ["Bob", "bob@example.org"], ["'=Eve", "eve@example.org"]]
-    assert page.locator("#sheet svg path").count() == 3
+    assert [row[:2] for row in rows[1:4]] == [["Ann", ""], ["Bob", "bob@example.org"], ["'=Eve", "eve@example.org"]]
+    assert page.locator("#sheet svg path").count() == 10
 
 
 def test_the_owner_lets_in_looks_and_voids(server, owner, open_page, name):

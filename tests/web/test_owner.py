@@ -250,6 +250,8 @@ def test_a_table_without_column_names_is_all_items(owner):
         ("items.json", b"{not json", "not valid JSON"),
         ("items.csv", b"text,image\na,b\n", "no column is called name"),
         ("items.csv", b"", "0 items"),
+        ("items.json", b'["Kite", {"text": "no name"}]', "item 2 of the file: name is missing"),
+        ("items.csv", b"name,text\n" + b"x" * 300 + b",a\n", "name is too long; use at most 200 characters"),
         ("items.xlsx", b"PK\x03\x04nonsense", "items.xlsx"),
     ],
 )
@@ -257,6 +259,18 @@ def test_a_file_that_is_not_understood_is_refused_with_the_reason(owner, file, d
     read = owner.http.post("/api/items/read", files={"file": (file, data)})
     assert read.status_code == 422
     assert said in read.json()["detail"]
+
+
+@pytest.mark.parametrize("title", ["हिन्दी पोस्टर", "مسابقة", "ประกวดโปสเตอร์", "Plakáty"])
+def test_a_study_is_named_in_any_script(server, owner, name, title):
+    study = f"{title} {name}"
+    owner.create(study, ["ant", "bee", "cat"])
+    (ann,) = owner.judges(study, "Ann")
+    vote(ann, take(ann, study)["questions"][0]["id"], 1)
+    for part in ("votes.csv?all=true", "proof.jsonl"):
+        saved = owner.http.get(f"/api/studies/{study}/{part}")
+        assert saved.status_code == 200
+        assert "attachment" in saved.headers["content-disposition"]
 
 
 def test_a_study_may_have_thousands_of_items(owner, name):

@@ -1,7 +1,10 @@
 """The owner's pages in a real browser: setting up items, the dashboard live and on a phone, results, presenting."""
 
+from pathlib import Path
+
 import pytest
 
+import shortlist.web
 from tests.web.browser import PHONE, Hands, until
 from tests.web.server import Owner, Server, owner_key, take, vote
 from tests.web.test_browser import sign_in
@@ -10,6 +13,7 @@ from tests.web.test_security import png
 
 pytestmark = pytest.mark.slow
 ITEMS = ["ant", "bee", "cat", "dog"]
+TEMPLATES = Path(shortlist.web.__file__).parent / "templates"
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('main *')].filter((e) => e.checkVisibility() &&
   [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) && !e.closest('.hidden, title')).map((e) => {
     const svg = e.closest('svg')
@@ -59,6 +63,20 @@ def test_items_are_edited_moved_and_removed_before_the_study_is_created(server, 
     page.click("button[type=submit]")
     page.wait_for_url("**/studies/*")
     assert [item["name"] for item in owner.look(name)["items"]] == ["Tram", "red", "Kite", "green"]
+
+
+def test_a_large_file_has_time_and_a_refusal_of_the_proxy_is_explained(server, open_page, tmp_path):
+    """A film of 20 MB takes more than 20 seconds on the network of a hall; nginx refuses with a page of its own."""
+    (tmp_path / "film.mp4").write_bytes(b"0000ftypisom")
+    page = open_page()
+    page.add_init_script("""const timeout = AbortSignal.timeout.bind(AbortSignal)
+      AbortSignal.timeout = (ms) => { window.longest = Math.max(window.longest ?? 0, ms); return timeout(ms) }""")
+    sign_in(page, server)
+    page.goto(f"{server.base}/new")
+    page.route("**/api/uploads", lambda route: route.fulfill(status=413, body="<html>413</html>"))
+    page.set_input_files("#pictures", tmp_path / "film.mp4")
+    until(page, "document.querySelector('#problem').textContent.includes('too large to be sent')")
+    assert page.evaluate("window.longest") >= 300_000
 
 
 def test_an_item_is_withdrawn_after_the_first_vote(server, owner, open_page, name):
@@ -131,7 +149,7 @@ def test_a_page_that_is_not_up_to_date_says_so(browser, tmp_path):
 
 def test_the_dashboard_can_be_read_on_a_phone(server, owner, open_page, name):
     long = "An item with a rather long name that begins with what matters"
-    owner.create(name, [f"{number} {long}" for number in range(12)], k=3)
+    owner.create(name, [f"{number} {long}" for number in range(11)] + ["Aword" * 40], k=3)
     (ann,) = owner.judges(name, "A judge with a long name as well")
     for _ in range(8):
         prefer(ann, name)
@@ -257,35 +275,48 @@ def test_judges_see_that_a_study_is_open_again(owner, open_page, name):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_the_owners_pages(server, owner, open_page, name, scheme):
+def test_axe_finds_nothing_on_any_page(server, owner, open_page, name, scheme):
+    """Every template, wide and light or on a phone and dark, and the dialogs of the dashboard."""
     owner.create(name, ITEMS, k=2)
     (ann,) = owner.judges(name, "Ann")
     for _ in range(4):
         prefer(ann, name)
     owner.http.put(f"/api/studies/{name}/published", json={"published": True})
-    page = sign_in(open_page(color_scheme=scheme, **(PHONE if scheme == "dark" else {})), server)
-    page.wait_for_selector("#studies li")
-    assert axe(page) == []
+    event = {"name": f"{name} event", "k": 1, "items": [{"name": item, "track": "Art"} for item in ITEMS]}
+    assert owner.http.post("/api/events", json=event).status_code == 201
+    links = {part: owner.http.post(f"/api/studies/{name}/{part}-link").json()["link"] for part in ("viewer", "open")}
+    look = {"color_scheme": scheme, **(PHONE if scheme == "dark" else {})}
+    page, viewer, judge = (open_page(**look) for _ in range(3))
+    assert axe_at(judge, server.base, "h1") == []  # a stranger
+    sign_in(page, server)
+    addresses = {
+        "home": ("/", "#studies li"), "study": (f"/studies/{name}", "#progress-plot svg"),
+        "results": (f"/results/{name}", "#top li"), "present": (f"/present/{name}", "#top li"),
+        "new": (f"/new?from={name}", "#listed li >> nth=3"), "docs": ("/docs", "#schemas table"),
+        "judges": (f"/studies/{name}/judges", "#panelists tr"), "event": (f"/events/{name} event", "#tracks li"),
+    }  # fmt: skip
+    for path, sign in addresses.values():
+        assert axe_at(page, server.base + path, sign) == []
+    assert axe_at(judge, links["open"], "#who:not([hidden])") == []
+    judge.fill("#name", "Bob")
+    judge.keyboard.press("Enter")
+    judge.wait_for_selector("#pair:not([hidden])")
+    assert axe(judge) == []
+    assert axe_at(viewer, links["viewer"], "#progress-plot svg") == []
+    assert {*addresses, "stranger", "join", "judge", "base"} == {file.stem for file in TEMPLATES.glob("*.html")}
     page.goto(f"{server.base}/studies/{name}")
-    page.wait_for_selector("#progress-plot svg")
+    page.click("#recent button >> nth=0")
     assert axe(page) == []
+    page.click("#confirm button[value=cancel]")
     page.click("#edit-items")
     page.wait_for_selector("#edit[open]")
     assert axe(page) == []
-    page.goto(f"{server.base}/results/{name}")
-    page.wait_for_selector("#top li")
-    assert axe(page) == []
-    page.goto(f"{server.base}/present/{name}")
-    page.wait_for_selector("#top li")
-    page.click("#reveal")
-    assert axe(page) == []
-    page.goto(f"{server.base}/new?from={name}")
-    page.wait_for_selector("#listed li >> nth=3")
-    page.fill("#judges", "50")
-    assert axe(page) == []
-    page.goto(f"{server.base}/docs")
-    page.wait_for_selector("#schemas table")
-    assert axe(page) == []
+
+
+def axe_at(page, address, sign):
+    page.goto(address)
+    page.wait_for_selector(sign)
+    return axe(page)
 
 
 def test_tracks_are_set_up_judged_and_seen_together(server, owner, open_page, name):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -92,11 +93,12 @@ def test_metrics_and_docs(server, owner, name):
 
 
 @pytest.mark.slow
-def test_it_starts_and_stops(tmp_path):
+@pytest.mark.parametrize("order", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_it_starts_and_stops(tmp_path, order):
     server = Server(f"sqlite:///{tmp_path / 's.db'}", tmp_path).start()
     try:
         assert owner_key(server, server.owner_token)
-        assert server.stop() == 0
+        assert server.stop(order) == 0
         assert "All votes are saved" in server.out.read_text()
     finally:
         server.end()

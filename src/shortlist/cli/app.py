@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import signal
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -122,12 +123,16 @@ def shortlist(
 
 def main() -> None:
     """Run the command. What goes wrong is one line on standard error, and the exit code says which kind it is."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # `timeout`, systemd and containers end a command with it
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = app(prog_name="shortlist", standalone_mode=False)
     except ShortlistError as error:
         _fail(_with_resume(error), error.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
+    except typer.Abort:
         _fail("interrupted", 130)
+    except KeyboardInterrupt:
+        _interrupted()
     except BrokenPipeError:
         sys.exit(1)
     except Exception as error:
@@ -135,7 +140,7 @@ def main() -> None:
             raise
         _wrong_call(error.format_message(), getattr(error, "ctx", None))
     if code == 130:  # typer turns Ctrl-C into this code and prints nothing
-        _fail("interrupted", 130)
+        _interrupted()
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -156,6 +161,10 @@ def _wrong_call(message: str, context: typer.Context | None) -> NoReturn:
     if not said:  # called without a command: the help is printed already
         sys.exit(2)
     _fail(said if context is None else f"{said.rstrip('.')}. See: {context.command_path} --help", 2)
+
+
+def _interrupted() -> NoReturn:
+    _fail(f"interrupted. To run it again: {this_command()}", 130)
 
 
 def _fail(message: str, code: int) -> NoReturn:

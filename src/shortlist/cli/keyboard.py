@@ -131,7 +131,12 @@ class _Session:
             while (question := self._next()) is not None and self._answer(question):
                 pass
         except KeyboardInterrupt:
-            pass
+            self._end()
+            raise
+        self._end()
+
+    def _end(self) -> None:
+        """Say what was saved, and what is left."""
         left = len(self._study.pending_of(self._judge)) if self._has_ballot else 0
         verdict = self._study.verdict if left else self._patience(partial(self._study.settle, self._judge))
         saved = f"{len(self._told):,} answer{'' if len(self._told) == 1 else 's'} saved, thank you."

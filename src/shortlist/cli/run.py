@@ -103,7 +103,7 @@ from shortlist.cli.outputs import (
     read_material,
 )
 from shortlist.cli.run_display import RunDisplay, calls_made, estimate_lines
-from shortlist.cli.studies import NAME, plain_name_errors, show_study
+from shortlist.cli.studies import NAME, current_result, plain_name_errors, print_result
 from shortlist.core.families import Family, make_family
 from shortlist.errors import (
     BadCases,
@@ -116,6 +116,7 @@ from shortlist.errors import (
     StudyReplaced,
 )
 from shortlist.judges.base import Judge, RecordedJudge
+from shortlist.judges.calls import StoragePatience
 from shortlist.judges.cases import read_cases
 from shortlist.judges.estimate import SIMULATIONS, ScratchStorage, estimate_run
 from shortlist.judges.meter import Meter
@@ -241,13 +242,15 @@ def run(
     if changed := record_config(study, config):
         note(changed)
     if chosen is None:
-        return judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases, storage_patience)
+        judge_in_terminal(study, judge_name or ME, listed.contents, listed.cases, storage_patience)
+        return exit_with(study.verdict)
     asking = partial(
         run_study, study, chosen, **shown_and_asked, retries=retries, time_limit=time_limit, max_calls=max_calls,
         storage_patience=storage_patience, patience=patience, max_cost=max_cost, keep_texts=keep_texts is Answer.yes,
     )  # fmt: skip
     keep = keep_texts is Answer.yes
-    _show(study, _run_watched(study, asking, chosen, listed, as_new_judge, storage, keep), listed, as_json)
+    found = _run_watched(study, asking, chosen, listed, as_new_judge, storage, keep)
+    _show(study, found, listed, as_json, StoragePatience(storage_patience, note))
     exit_with(study.verdict)
 
 
@@ -284,7 +287,7 @@ def _run_watched(
             raise
         except KeyboardInterrupt:
             display.__exit__(None, None, None)
-            print(f"stopped; {_saved(study)}. To resume:\n  {this_command()}", file=sys.stderr)
+            print(f"shortlist: interrupted; {_saved(study)}. {RESUME}{this_command()}", file=sys.stderr)
             sys.exit(130)
 
 
@@ -346,15 +349,16 @@ def _saved(study: Study) -> str:
     return f"{count_of(study.verdict.votes, 'vote')} saved"
 
 
-def _show(study: Study, found: StudyRun, listed: Material, as_json: bool) -> None:
-    share, checks = found.stats.first_share, _checks(study, listed)
+def _show(study: Study, found: StudyRun, listed: Material, as_json: bool, patience: StoragePatience) -> None:
+    verdict, spent = patience(partial(current_result, study))
+    share, checks = found.stats.first_share, patience(partial(_checks, study, listed))
     if as_json:
         rates = {"first_share": share, "flip_rate": found.stats.flip_rate, "agreement": found.stats.agreement}
         ending = {"warnings": found.warnings, "used_up": found.used_up, "claims": study.claims}
         ending |= {"configs": study.setups.configs, "checks": [vars(check) for check in checks]}
         own = {"name": study.name, "costs": vars(found.costs), **rates, **ending, "utilities": study.utilities}
-        return print_json({**study.examine().to_dict(), **own})
-    show_study(study, False)
+        return print_json({**verdict.to_dict(), **own})
+    print_result(study, verdict, spent)
     sides = "" if share is None else f" The item shown first won {share:.0%} of the answers."
     console().print()
     say(f"Calls in this run: {calls_made(found)}.{sides}")

@@ -170,15 +170,23 @@ def status(name: str = NAME, storage: str = STORAGE, as_json: bool = JSON) -> No
     show_study(load_study(name, storage), as_json)
 
 
-def show_study(study: Study, as_json: bool) -> None:
-    """Print the current result of a study."""
+def current_result(study: Study) -> tuple[Verdict[str], Spent]:
+    """Where a study stands, and what it cost: all that is read from the storage before a result is printed."""
     study.close_due()
     with working("Computing the error bound"):
-        verdict = study.examine()
+        return study.examine(), study.spent
+
+
+def show_study(study: Study, as_json: bool) -> None:
+    """Print the current result of a study."""
+    print_result(study, *current_result(study), as_json)
+
+
+def print_result(study: Study, verdict: Verdict[str], spent: Spent, as_json: bool = False) -> None:
     if as_json:
         state = {"name": study.name, "paused": study.paused, "archived": study.archived, "delta": study.problem.delta,
                  "max_votes": study.problem.max_votes, "counts": study.counts, "advice": study.advice,
-                 "head": study.head._asdict(), "claims": study.claims, "spent": study.spent._asdict(),
+                 "head": study.head._asdict(), "claims": study.claims, "spent": spent._asdict(),
                  "sampling": study.sampling.name, "stopping": study.stopping.name}  # fmt: skip
         return print_json({**verdict.to_dict(), **state, "utilities": study.utilities, "chances": study.chances()})
     print_verdict(verdict)
@@ -186,7 +194,6 @@ def show_study(study: Study, as_json: bool) -> None:
         say(claim)
     say(f"Votes and questions: {_counted(study)}.")
     say(f"Questions are chosen by {study.sampling.name}, and the answer is proved by {study.stopping.name}.")
-    spent = study.spent
     if spent.calls:
         say(f"Answers kept: {spent_in_words(spent)}. To read them: shortlist read {shlex.quote(study.name)}")
     say(f"Record: {count_of(study.head.events, 'event')}, hash {study.head.hash}.")

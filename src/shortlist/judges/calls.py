@@ -170,23 +170,24 @@ class DeferredInterrupt:
     """`with DeferredInterrupt() as interrupt`: Ctrl-C is noted, and raised by the next `check`.
 
     So it cannot strike inside a transaction, which would keep the storage locked. A second Ctrl-C strikes at once. Only
-    Python's own handler is replaced, and only in the main thread, where signals arrive.
+    Python's own handler is replaced, and only in the main thread, where signals arrive. SIGTERM is treated alike if it
+    has that handler, as it has in the command line.
     """
 
     def __init__(self) -> None:
-        self.noted = self._replaced = False
+        self.noted = False
         self.on_signal: Callable[[], None] | None = None
+        self._replaced: list[int] = []
 
     def __enter__(self) -> "DeferredInterrupt":
-        in_main = threading.current_thread() is threading.main_thread()
-        self._replaced = in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if self._replaced:
-            signal.signal(signal.SIGINT, self._note)
+        if threading.current_thread() is threading.main_thread():
+            both = (signal.SIGINT, signal.SIGTERM)
+            self._replaced = [number for number in both if signal.getsignal(number) is signal.default_int_handler]
+        self._handle_with(self._note)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._replaced:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._handle_with(signal.default_int_handler)
         if kind is None:
             self.check()
 
@@ -195,8 +196,12 @@ class DeferredInterrupt:
         if self.noted:
             raise KeyboardInterrupt
 
+    def _handle_with(self, handler: Callable[[int, FrameType | None], None]) -> None:
+        for number in self._replaced:
+            signal.signal(number, handler)
+
     def _note(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._handle_with(signal.default_int_handler)
         self.noted = True
         if self.on_signal is not None:
             self.on_signal()

@@ -215,7 +215,7 @@ class UnsavedAnswers:
             self._written = []
             return
         place = {"storage": _url(self._study), "study": self._study.name, "head": self._study.head, "run": self._run}
-        content = "".join(json.dumps({**place, **line}) + "\n" for line in lines)
+        content = "".join(_sealed({**place, "lines": len(lines), **line}) + "\n" for line in lines)
         failures = list[OSError]()
         for folder in _folders():
             try:
@@ -228,6 +228,20 @@ class UnsavedAnswers:
         if not self._is_told:
             self._is_told = True
             self._warn(f"paid answers are only in the memory of this run; no file can be written: {failures[0]}")
+
+
+def _sealed(line: dict[str, Any]) -> str:
+    """A line of the file, with a checksum."""
+    return json.dumps({**line, "check": digest(json.dumps(line))})
+
+
+def _unsealed(text: bytes) -> dict[str, Any]:
+    """What a line says; empty if it is damaged."""
+    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        line = json.loads(text)
+        if line.pop("check") == digest(json.dumps(line)):
+            return dict(line)
+    return {}
 
 
 def _folders() -> tuple[Path, Path]:
@@ -265,26 +279,30 @@ class UnsavedFiles:
             try:
                 if file.parent != Path() and file.stat().st_uid != os.getuid():  # everybody may write to that folder
                     continue
-                lines = [json.loads(line) for line in file.read_text().splitlines()]
-                self._take(file, lines)
+                self._take(file, file.read_bytes().splitlines())
             except FileNotFoundError:  # another run took it in
                 continue
             except (OSError, ValueError, LookupError, TypeError) as reason:
                 self._leave(file, f"cannot be read, so it is left as it is: {reason!r}")
 
-    def _take(self, file: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    def _take(self, file: Path, texts: Sequence[bytes]) -> None:
         study = self._study
+        lines = [line for text in dict.fromkeys(texts) if (line := _unsealed(text))]
+        if not lines:
+            return self._leave(file, "is damaged, so it is left as it is")
         if any(is_working(line["run"], study.storage.beats(study.name)) for line in lines):
             return
         if not all(_is_about(line, study) for line in lines):
             return self._leave(file, "has answers for another study or storage, so it is left as it is")
-        answers = 0
         for line in lines:
             if "reply" in line:
                 study.storage.add_replies(study.name, [JudgeReply(**line["reply"])], line["texts"])
             else:
                 _store(line, study, self._cache)
-                answers += 1
+        answers = sum("reply" not in line for line in lines)
+        if damaged := lines[0]["lines"] - len(lines):
+            said = f"{answers:,} paid answer{'s' * (answers != 1)} of it stored, and"
+            return self._leave(file, f"is damaged: {said} {damaged:,} of {lines[0]['lines']:,} lines cannot be read")
         file.unlink(missing_ok=True)
         self._warn(f"{answers:,} paid answer{'s' * (answers != 1)} of an interrupted run stored, from {file}")
 

@@ -70,7 +70,7 @@ from shortlist.study.questions import Question
 from shortlist.study.study import Cases, Study
 
 Position = Literal["random", "both"]
-GRACE = 5.0  # seconds that calls under way have to end after the judge has failed
+GRACE = 5.0  # seconds that calls under way have to end when a run ends
 HEARTBEAT = 1.0  # seconds to wait for an answer before the lease and the stop event are checked again
 SKIPS_IN_A_ROW = 20  # or twice the workers: then the judge is useless
 FEW_CASES = 30
@@ -309,14 +309,21 @@ class _Run:
             failure.study, failure.run = self.study, self.log.so_far()
             raise
         finally:
-            self._tell_arrived(GRACE if self.study.verdict.done and self._is_paid else 0.0)
-            self.pending.finish()
-            self._store_replies()
+            try:
+                self._tell_arrived(self._grace())
+            finally:  # a second Ctrl-C does not wait
+                self.pending.finish()
+                self._store_replies()
 
-    @property
-    def _is_paid(self) -> bool:
-        """Whether calls under way are paid for, so that their answers are worth waiting for."""
-        return self.pool.meter.is_counted
+    def _grace(self) -> float:
+        """Seconds to wait for the answers of calls under way: none, unless they are paid for."""
+        was_stopped = self.interrupt.noted or self.stop.is_set()
+        if not (self.pool.meter.is_counted and (was_stopped or self.study.verdict.done)):
+            return 0.0
+        if was_stopped and self.pool.under_way:
+            calls = f"{self.pool.under_way:,} call{'s' * (self.pool.under_way > 1)} under way"
+            self.log.warn(f"waiting up to {GRACE:.0f} s for {calls}, to keep the answers; Ctrl-C again does not wait")
+        return GRACE
 
     def keep_last(self) -> None:
         """Keep what came while the calls were closed. If the storage is away, answers are in a file by now."""
@@ -482,10 +489,11 @@ class _Run:
         until = monotonic() + wait
         while self.held or self.pool.under_way:
             arrival = self._next_arrival(until - monotonic())
-            if arrival is None:
+            if arrival is not None:
+                with suppress(JudgeFailed, SetupChanged):  # one failure is being reported already
+                    self._receive(arrival)
+            elif monotonic() >= until and self.pool.arrived.empty():
                 break
-            with suppress(JudgeFailed, SetupChanged):  # one failure is being reported already
-                self._receive(arrival)
 
 
 def _out_of_money(meter: Meter) -> str:

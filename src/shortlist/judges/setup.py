@@ -202,7 +202,7 @@ def _case_changes(
         return [
             f"no cases are given, and there were {len(before):,}" if before else "cases are given, and there were none"
         ]
-    edited = [name for name in now if name in before and before[name] != now[name]]
+    edited = [name for name in now if name in before and before[name] not in ("", now[name])]
     new = [_shown_case(cases[name]) for name in now if name not in before and claim == "these"]
     gone = [name for name in before if name not in now]
     edits = [f"the text of case{'s' * (len(edited) > 1)} {_listed(edited)} is not the same"] if edited else []

@@ -4,6 +4,7 @@ docs/guides/outputs.md has the same table. The first format that fits is taken.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -124,12 +125,16 @@ def _questions(document: Document) -> Iterator[Found]:
 
 def _alpaca_eval(document: Document) -> Iterator[Found]:
     fallback = document.folder if document.stem in ("model_outputs", "outputs") else document.stem
+    times = Counter[tuple[str, str]]()  # an instruction that a list has twice was answered twice
     for where, record in document.numbered():
         text = word(record["instruction"])
         if word(record.get("input")).strip():
             text = f"{text}\n\n{record['input']}"
         item = word(record.get("generator")) or fallback
-        yield Row(where, {"generator": item}, None, (record["output"],), (text,), record=record)
+        times[item, text] += 1
+        yield Row(
+            where, {"generator": item}, None, (record["output"],), (text,), repeat=str(times[item, text]), record=record
+        )
 
 
 # --- batches ---
@@ -386,6 +391,9 @@ def read_document(document: Document, wanted: Wanted) -> tuple[str, list[Found]]
         for line, reason in document.bad
     ]
     known = recognise(document, wanted)
+    if known is None and (inner := _inner_list(document)) is not None:
+        document = inner
+        known = recognise(document, wanted)
     if known is None and wanted.map and document.records:
         return "mapped", [*bad, *_mended(_read_mapped(document, wanted.map))]
     if known is None:
@@ -394,6 +402,20 @@ def read_document(document: Document, wanted: Wanted) -> tuple[str, list[Found]]
     if known.name in ("MT-bench", "Arena-Hard", "Arena-Hard 2024"):
         found += _guarded(document, _beside(document))
     return known.name, [*bad, *_mended(found)]
+
+
+def _inner_list(document: Document) -> Document | None:
+    """The records of an object that has one list of records, such as {"data": [...]}."""
+    lists = {
+        name: value
+        for name, value in (document.whole or {}).items()
+        if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)
+    }
+    if len(lists) != 1:
+        return None
+    ((name, records),) = lists.items()
+    places = tuple(f"{name} {number}" for number in range(len(records)))
+    return replace(document, whole=None, records=tuple(records), places=places)
 
 
 def _mended(found: Iterable[Found]) -> Iterator[Found]:

@@ -40,7 +40,12 @@ KINDS = {
     "multiple choice": Kind(
         REFUSED, "The options were scored by likelihood, so there is no text to judge. Leave the file out."
     ),
-    "duplicate": Kind(REFUSED, "Remove one of them, or take the first with --accept duplicate."),
+    "encrypted": Kind(REFUSED, "HELM hides these questions in its public files. Leave the file out."),
+    "duplicate": Kind(
+        REFUSED,
+        "Remove one of them, or take the first with --accept duplicate. If the files are different items: --map "
+        "item=@file.",
+    ),
     "case differs": Kind(
         REFUSED,
         "If it is one case all the same, --accept case-differs shows the text that was read first. To take the text "
@@ -172,17 +177,18 @@ def said(content: Any) -> Said:
         return Said(content)
     if isinstance(content, float) and math.isnan(content):  # how pandas writes an empty cell
         return Said("")
-    if (
-        isinstance(content, Sequence)
-        and any(isinstance(part, Mapping) for part in content)
-        and all(map(_is_part, content))
-    ):
+    is_parts = isinstance(content, Sequence) and any(isinstance(part, Mapping) for part in content)
+    if is_parts and all(map(_is_part, content)) and not all(map(_is_tool_call, content)):
         return Said("".join(map(_part, content)))
     return Said(json.dumps(content, ensure_ascii=False, default=str), isinstance(content, int | float))
 
 
 def _is_part(part: Any) -> bool:
     return isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("type"), str))
+
+
+def _is_tool_call(part: Any) -> bool:
+    return isinstance(part, Mapping) and part["type"] in ("function", "tool_use", "function_call")
 
 
 def _part(part: Any) -> str:

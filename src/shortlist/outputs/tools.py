@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from shortlist.core.draws import digest
+from shortlist.core.problem import shown
 from shortlist.outputs.documents import Document
 from shortlist.outputs.rows import THOUGHT, Found, OutputProblem, Row, asked, fields, message_text, said
 
@@ -21,6 +22,7 @@ _OLD_MARK = re.compile(r"\[(PASS|FAIL|ERROR)\](?: \([\d.]+\))?\s*")
 _OLD_REASON = re.compile(r"\n+(?:(?:Pass|Fail) Reason: |---\n).*\Z", re.DOTALL)
 _LM_EVAL_FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT[\d.:-]+)")
 _APART = re.compile(r"\Aattachment://\S+\Z")
+_ENCRYPTED = re.compile(r"\[encrypted_text_\d+\]")  # how HELM hides questions in its public files
 _HELM_MODEL = re.compile(r"[:,]model(?:_deployment)?=[^,]*")
 
 
@@ -54,15 +56,52 @@ def message_of(error: Any) -> str:
 
 def is_promptfoo(document: Document) -> bool:
     whole = document.whole or {}
-    is_first = isinstance(whole.get("results"), list) and "table" in whole and "version" in whole
-    return is_first or isinstance(member(whole, "results", "results"), list)
+    is_bare = (
+        isinstance(whole.get("results"), list) and "version" in whole and bool(whole.keys() & {"table", "prompts"})
+    )
+    return is_bare or isinstance(member(whole, "results", "results"), list) or bool(_promptfoo_view(document))
 
 
 def read_promptfoo(document: Document) -> Iterator[Found]:
-    body = (document.whole or {}).get("results")
-    results = body if isinstance(body, list) else member(body, "results")
+    whole = document.whole or {}
+    body = whole if isinstance(whole.get("results"), list) else whole.get("results")
+    results, prompts = member(body, "results"), member(body, "prompts")
+    if results is None:
+        results, prompts = (
+            _promptfoo_cells(_promptfoo_view(document)),
+            member(_promptfoo_view(document), "head", "prompts"),
+        )
     found = [(f"{document.file}, result {number}", one) for number, one in enumerate(results)]
-    yield from _promptfoo_rows(found, member(body, "prompts") or [])
+    yield from _promptfoo_rows(found, prompts or [])
+
+
+def _promptfoo_view(document: Document) -> Record:
+    """The table that the web viewer lets people download."""
+    whole = document.whole or {}
+    for one in (whole, whole.get("table"), member(whole, "results", "table")):
+        if isinstance(one, Mapping) and isinstance(one.get("body"), list) and member(one, "head", "prompts"):
+            return one
+    return {}
+
+
+def _promptfoo_cells(view: Record) -> list[Record]:
+    """The cells of the viewer's table as results; in newer versions they are results with a text."""
+    return [
+        {
+            "promptIdx": column, "testIdx": row.get("testIdx", number),
+            "vars": dict(zip(view["head"].get("vars") or (), row.get("vars") or (), strict=False)),
+            "response": {"output": _unmarked(cell.get("text"))}, **cell,
+        }
+        for number, row in enumerate(view["body"])
+        for column, cell in enumerate(row.get("outputs") or ())
+        if isinstance(cell, Mapping)
+    ]  # fmt: skip
+
+
+def _unmarked(text: Any) -> Any:
+    """Without the mark and the reason that older versions put before the output."""
+    old = _OLD_MARK.match(text) if isinstance(text, str) else None
+    return text[old.end() :].rpartition("\n---\n")[2] if old else text
 
 
 def is_promptfoo_lines(document: Document) -> bool:
@@ -235,6 +274,7 @@ def _helm_row(where: str, parts: Mapping[str, str], task: str, state: Record) ->
     instance, result = state.get("instance"), state.get("result")
     completion = member(result, "completions", 0)
     output, changed = said(member(completion, "text")).text.lstrip(" "), member(instance, "perturbation", "name")
+    question = member(instance, "input", "text") or asked(member(instance, "input", "messages"))
     case = " ".join(filter(None, (word(member(instance, "id")), word(changed))))
     letters = state.get("output_mapping") or {}
     if output.strip() in letters:
@@ -242,11 +282,13 @@ def _helm_row(where: str, parts: Mapping[str, str], task: str, state: Record) ->
         output = letters[output.strip()]
     if thought := word(member(completion, "thinking", "text")):
         output = THOUGHT.format(thought) + output
+    if _ENCRYPTED.search(word(question)):
+        yield OutputProblem("encrypted", where, f"its text is {shown(question, 40)}", case=case)
     failed = isinstance(result, Mapping) and result.get("success") is False
     references = member(instance, "references") or []
     right = [word(member(one, "output", "text")) for one in references if "correct" in (member(one, "tags") or ())]
     yield Row(
-        where, parts, case, (output if completion else None,), (word(member(instance, "input", "text")),), task,
+        where, parts, case, (output if completion else None,), (word(question),), task,
         reference="\n".join(right), repeat=word(state.get("train_trial_index")),
         error=(word(member(result, "error")) or "the request failed") if failed else "",
         is_cut=member(completion, "finish_reason", "reason") in CUT, record=state,
@@ -302,13 +344,14 @@ def _responses(where: str, model: str, task: str, case: str, record: Record, fil
 
 
 def _lm_eval_model(document: Document) -> str:
-    """The results beside the file name the model. If they do not, the folder is named after it."""
+    """The results beside the file name the model. If they do not, the folder is named after it, or the file itself by
+    versions that wrote no folder."""
     for results in sorted(document.path.resolve().parent.glob("results*.json"), reverse=True):
         with suppress(OSError, ValueError, RecursionError):
             model = member(json.loads(results.read_text(encoding="utf-8")), "model_name")
             if isinstance(model, str) and model:
                 return model
-    return document.folder.replace("__", "/")
+    return (document.folder if _LM_EVAL_FILE.match(document.stem) else document.stem).replace("__", "/")
 
 
 def _argument(record: Record, number: int) -> Any:

@@ -4,6 +4,7 @@ They are not tests: a proof holds or not whatever they say. They name what a rea
 """
 
 import time
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
@@ -36,14 +37,14 @@ TAKEN_OVER = (
 
 
 def find_caveats(
-    votes: Sequence[Row], family: Family, once: bool = False, public: bool = False, min_judges: int = 1
+    votes: Sequence[Row], family: Family, listed: int | None = 0, public: bool = False, min_judges: int = 1
 ) -> tuple[str, ...]:
-    """The caveats about the votes that count. `once`: each case served one question, so it is as good as a new one.
-    `public`: the claim is about the public that the judges come from. A proof that rests on several judges may have one
-    who gave more than half of the evidence."""
-    few = ("" if once else _few_cases(votes), _few_judges(votes) if public else "")
+    """The caveats about the votes that count. `listed`: how many cases the questions draw from; None if each case
+    served one question, so it is as good as a new one. `public`: the claim is about the public that the judges come
+    from. A proof that rests on several judges may have one who gave more than half of the evidence."""
+    few = ("" if listed is None else _few_cases(votes, listed), _few_judges(votes) if public else "")
     one_judge = "" if min_judges > 1 else _one_judge(votes, family)
-    found = _same_answers(votes), *few, one_judge, *_one_side(votes, family)
+    found = _same_answers(votes), *few, one_judge, *_one_side(votes, family), *_look_alikes(votes)
     return tuple(caveat for caveat in found if caveat)
 
 
@@ -58,6 +59,17 @@ def import_caveats(table: RowTable) -> tuple[str, ...]:
         *(TAKEN_OVER.format(votes, source) for source, votes in taken_over.items()),
     )
     return tuple(caveat for caveat in found if caveat)
+
+
+def mixed_caveats(table: RowTable, has_cases: bool) -> tuple[str, ...]:
+    """What to know if votes on drawn cases and imported votes count together."""
+    imported = sum(row.question is None and row.weight > 0 for row in table.rows)
+    if not (has_cases and imported):
+        return ()
+    return (
+        f"The result is about the drawn cases and about {imported:,} imported vote{'' if imported == 1 else 's'}: the "
+        "same top must be right for both.",
+    )
 
 
 def correction_caveats(corrections: Sequence[Correction]) -> tuple[str, ...]:
@@ -81,8 +93,8 @@ def withdrawal_caveats(withdrawals: Sequence[Correction], problem: Problem) -> t
     )
     return (
         f"Withdrawn: {gone}. The votes stay in the record, and the answer is among the other items. The price: a "
-        f"proved answer is wrong with probability at most {problem.stated_delta:g} instead of "
-        f"{problem.accepted_delta:g}.",
+        f"proved answer is wrong with probability at most {100 * problem.stated_delta:.3g} % instead "
+        f"of {100 * problem.accepted_delta:.3g} %.",
     )
 
 
@@ -146,8 +158,8 @@ def _same_answers(votes: Sequence[Row]) -> str:
     )
 
 
-def _few_cases(votes: Sequence[Row]) -> str:
-    cases = len({vote.case for vote in votes if vote.case is not None})
+def _few_cases(votes: Sequence[Row], listed: int) -> str:
+    cases = max(listed, len({vote.case for vote in votes if vote.case is not None}))
     if not 0 < cases < FEW_CASES:
         return ""
     return f"The votes are about {cases} case{'' if cases == 1 else 's'}. The result holds for these, not for others."
@@ -188,6 +200,20 @@ def evidence_by_judge(votes: Sequence[Row], family: Family) -> Counter[str | Non
     for vote, gain in zip(placed, won.tolist(), strict=True):
         gains[vote.judge] += gain
     return gains
+
+
+def _look_alikes(votes: Sequence[Row]) -> list[str]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in sorted({vote.judge for vote in votes if vote.judge is not None}):
+        letters = unicodedata.normalize("NFKC", name).casefold()
+        plain = "".join(letter for letter in letters if unicodedata.category(letter)[0] not in "CZ")
+        groups[plain].append(name)
+    return [
+        f"Judges {' and '.join(map(repr, names))} count as {len(names)}, though their names differ only in capitals, "
+        "spaces or signs that cannot be seen. If they are one judge, void all of them but one."
+        for names in groups.values()
+        if len(names) > 1
+    ]
 
 
 def _one_side(votes: Sequence[Row], family: Family) -> list[str]:

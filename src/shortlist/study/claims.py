@@ -235,7 +235,7 @@ def _judges_words(claim: JudgesClaim, judges: Collection[str | None], pools: Poo
     panel = _only_panel(judges, panels)
     if panel is not None:
         return PANEL_WORDS[panel.how].format(len(panel.panel))
-    several = "for every judge who answered" + (" (a panel counts as one, by its mean)" if panels else "")
+    several = "separately for every judge who answered" + (" (a panel counts as one, by its mean)" if panels else "")
     return "by this judge's answers" if len(judges) == 1 else several
 
 

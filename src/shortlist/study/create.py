@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -184,9 +185,14 @@ def open_storage(storage: str | Storage, create: bool = True) -> Storage:
 
 def check_name(name: str) -> str:
     """Raise BadProblem if this is not a valid name for a study. A valid name can be typed and fits into a URL."""
-    if not isinstance(name, str) or not re.fullmatch(r"[\w][\w .-]{0,99}", name):
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w .-]{0,99}", _without_marks(name)) or len(name) > 100:
         raise BadProblem(f"{name!r} cannot name a study; use up to 100 letters, digits, spaces, dots, - and _")
     return name
+
+
+def _without_marks(name: str) -> str:
+    """The name without the signs above, below and beside letters that some scripts need, such as Hindi's vowels."""
+    return "".join(sign for sign in name if not unicodedata.category(sign).startswith("M"))
 
 
 def _by_name(choice: Any, known: dict[str, Any], what: str, sign: str) -> Any:

@@ -18,7 +18,7 @@ from shortlist.core.tally import Block
 from shortlist.core.units import Units, find_units, is_shared, looks_sorted
 from shortlist.errors import BadProblem, BadVotes
 from shortlist.study.events import Imported
-from shortlist.study.rows import EXPORTED, Row, RowTable, labels_of
+from shortlist.study.rows import EXPORTED, Row, RowTable, counted, labels_of
 from shortlist.study.state import StudyState
 
 SURELY_EQUAL = 20  # votes with equal outcomes that are not equal by chance
@@ -155,10 +155,15 @@ Votes = dict[tuple[int, int], list[tuple[float, str | None]]]  # by pair: outcom
 
 
 def _check_relabelled(rows: ImportRows, table: RowTable, items: Sequence[str], family: Family) -> None:
-    """Raise BadVotes if these are the votes of an earlier import with other labels: the same outcomes on the same pairs
-    in the same order, though units, judges or ids say that they are others. So many equal outcomes come about by chance
-    with a probability of at most 2^-20, so little depends on outcomes here."""
+    """Raise BadVotes if these are the votes of an earlier import, or the study's own, with other labels: the same
+    outcomes on the same pairs in the same order, though units, judges or ids say that they are others. So many equal
+    outcomes come about by chance with a probability of at most 2^-20, so little depends on outcomes here."""
     number = {item: place for place, item in enumerate(items)}
+
+    def votes_of(these: Iterable[Row]) -> Votes:
+        votes = ((number[row.first], number[row.second], row.outcome or 0.0, row.judge) for row in these)
+        return _by_pair(votes, family)
+
     imports: dict[int, list[Row]] = {}
     for row in table.rows:
         if row.question is None and not (row.answered in table.with_ids and any(rows.id)):
@@ -166,13 +171,34 @@ def _check_relabelled(rows: ImportRows, table: RowTable, items: Sequence[str], f
     single = list(imports.values())
     new = _by_pair(zip(rows.first, rows.second, rows.outcome, rows.judge, strict=True), family)
     for before in [*single, list(chain.from_iterable(single))] if len(single) > 1 else single:
-        votes = ((number[row.first], number[row.second], row.outcome or 0.0, row.judge) for row in before)
-        if min(len(rows.first), len(before)) >= SURELY_EQUAL and _holds_all(new, _by_pair(votes, family)):
+        if _are_the_same(new, votes_of(before)):
             raise BadVotes(
                 f"these votes were imported before, {f'from {before[0].source!r}, ' if before[0].source else ''}with "
                 "other units, judges or ids: all outcomes are equal, in the same order. Each vote counts once. If they "
                 "are other votes, import all of them into a new study, with an id for each vote"
             )
+    everything = counted(table.rows)
+    own = votes_of(row for row in everything if row.question is not None)
+    imported = _joined(votes_of(row for row in everything if row.question is None), new)
+    if own and (_are_the_same(own, imported) or _are_the_same(votes_of(everything), new) or _are_the_same(own, new)):
+        raise BadVotes(
+            "these are this study's own votes: all outcomes are equal, in the same order. They count already. If they "
+            "are other votes, import all of them into a new study; an export keeps the ids by which a study knows its "
+            "votes (column vote_id)"
+        )
+
+
+def _joined(one: Votes, other: Votes) -> Votes:
+    return {pair: [*one.get(pair, ()), *other.get(pair, ())] for pair in {**one, **other}}
+
+
+def _are_the_same(one: Votes, other: Votes) -> bool:
+    """Whether enough votes are equal, so that they are not equal by chance."""
+    return min(_total(one), _total(other)) >= SURELY_EQUAL and _holds_all(one, other)
+
+
+def _total(votes: Votes) -> int:
+    return sum(map(len, votes.values()))
 
 
 def _by_pair(votes: Iterable[tuple[int, int, float, str | None]], family: Family) -> Votes:
@@ -185,7 +211,7 @@ def _by_pair(votes: Iterable[tuple[int, int, float, str | None]], family: Family
 
 def _holds_all(one: Votes, other: Votes) -> bool:
     """Whether the votes of one of the two are those with which the other begins, on each pair."""
-    less, more = sorted((one, other), key=lambda votes: sum(map(len, votes.values())))
+    less, more = sorted((one, other), key=_total)
     return all(
         len(few) <= len(more.get(pair, ())) and all(map(_may_be_the_same, few, more[pair]))
         for pair, few in less.items()

@@ -25,6 +25,7 @@ from shortlist.study.schema import (
     answers,
     check_file,
     conflicts,
+    connect,
     displays,
     events,
     invitations,
@@ -265,9 +266,10 @@ def _insert(new: Connection, table: Table, row: Mapping[Any, Any]) -> int:
 
 def back_up(url: str, file: Path) -> None:
     """Copy a SQLite storage to a file while others write to it. The file appears when it is complete."""
-    if not url.startswith("sqlite"):
+    if url.startswith("postgresql"):
         raise BadStorage("back up a PostgreSQL storage with its own tool: pg_dump --format=custom DATABASE")
     check_file(url)
+    connect(url).dispose()  # raises what is wrong with the URL
     if file.exists():
         raise BadStorage(f"{file} exists; choose another name for the backup")
     part = file.with_name(file.name + PART)
@@ -282,7 +284,11 @@ def back_up(url: str, file: Path) -> None:
 
 def _copy_pages(file: Path, part: Path, place: str) -> None:
     with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True)) as source:
-        if not source.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION,)).fetchone():
+        try:
+            has_studies = source.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION,)).fetchone()
+        except sqlite3.Error as reason:
+            raise BadStorage(f"the storage {place} cannot be read: {reason}") from reason
+        if not has_studies:
             raise BadStorage(f"{place} has no studies; there is nothing to back up")
         with closing(sqlite3.connect(part)) as target:
             source.backup(target)

@@ -13,6 +13,7 @@ from shortlist.core.problem import whole
 from shortlist.core.stopping.base import Verdict
 from shortlist.errors import (
     AlreadyAnswered,
+    BadCases,
     BadOutcome,
     BadProblem,
     BadVotes,
@@ -110,8 +111,8 @@ class Study(StudyView):
         pair: ask about these two items, as after an undo.
         lease: seconds after which an unanswered question is closed. It then counts as lost by both items for good,
             because the judge may be silent for what the answer would have been. See `show`.
-        cases: ids of the cases to compare on, or a mapping from each pair to its cases. Each question draws one at
-            random, with replacement.
+        cases: ids of the cases to compare on. Each question draws one at random, with replacement, from the same list
+            in the whole study. With once=True also a mapping from each pair to its cases.
         once: draw only from cases that no earlier question of the study had, whoever was asked about whatever pair.
             Always so if the claim of the study is about cases like these.
         run: the id of the run that works on it, see `take_over`.
@@ -137,13 +138,15 @@ class Study(StudyView):
         chosen = None if pair is None else self._allowed(check_pairs(self.items, [pair])[0])
         whole("cells", cells, 0)
         asked: list[Asked] = []
+        recorded: list[Event] = []
         with self._sync.transaction():
             now = self._sync.now()
             closed = due(self._sync.state, now)
             state = apply_all(self._sync.state, closed) if closed else self._sync.state
             if not (closed and state.settled.verdict.done):  # else only what was due delayed the verdict
                 check_open(state, judge, self.name)
-                pool = self._pool(cases, once)
+                pool, recorded = self._pool(cases, once)
+                state = apply_all(state, recorded)
                 until = None if lease is None else now + lease
                 while len(asked) < wanted:
                     try:
@@ -154,7 +157,7 @@ class Study(StudyView):
                         break
                     asked.append(event)
                     state = apply(event, state)
-            self._sync.add([*closed, *asked], state)
+            self._sync.add([*closed, *recorded, *asked], state)
         if not asked:
             raise StudyDone(str(self.verdict.reason))
         questions = [self._question(event) for event in asked]
@@ -202,7 +205,8 @@ class Study(StudyView):
             if self._state.settled.verdict.done or judge in self._state.voided:
                 held = []
             elif not held and not self._state.ballots.had(judge) and not self._state.paused:
-                pool = self._pool(cases, once)
+                pool, recorded = self._pool(cases, once)
+                self._add(*recorded)
                 opened = open_ballot(self._state, judge, self.ballot_size, pool, until, run)
                 struck = struck_out(self.problem.n, opened, avoided)
                 self._add(*opened, *struck)
@@ -489,20 +493,41 @@ class Study(StudyView):
             raise BadProblem("an item of this pair was withdrawn; ask about another")
         return pair
 
-    def _pool(self, cases: Cases, once: bool) -> CasePool:
-        """The cases to draw from, in a transaction."""
+    def _pool(self, cases: Cases, once: bool) -> tuple[CasePool, list[Event]]:
+        """The cases to draw from, in a transaction, and what to record of them."""
         if not cases and self.cases_claim == "like these":
             raise BadProblem("this study is about cases like the given ones; pass the cases to draw from")
         if not cases and not isinstance(cases, Mapping):
             if once:
                 raise BadProblem("once=True draws a case that was not used before; pass the cases to draw from")
-            return NO_CASES
+            if any(self._state.pools):
+                raise BadCases(
+                    "the questions so far were about cases; pass the cases to draw from, or create a new study"
+                )
+            return NO_CASES, []
+        if self._state.n_asked and not any(self._state.pools):
+            raise BadCases("the questions so far were asked without cases; ask without cases, or create a new study")
         used = self._sync.table.seen_units if once or self.cases_claim == "like these" else None
         if isinstance(cases, Mapping):
-            if used is not None and self._sync.table.digests:
+            if used is None:
+                raise BadProblem("cases by pair are recorded votes, and each of them is used once; pass once=True")
+            if self._sync.table.digests:
                 raise BadProblem(BOTH_WAYS)
-            return CasePool({number_of_pair(self._number, *pair): ids for pair, ids in cases.items()}, used)
-        return CasePool(cases, used)
+            return CasePool({number_of_pair(self._number, *pair): ids for pair, ids in cases.items()}, used), []
+        return CasePool(cases, used), [] if used is not None else self._listing(cases)
+
+    def _listing(self, cases: Sequence[str]) -> list[Event]:
+        """What to record of the list that questions draw from, with replacement. It is one list for the whole study:
+        questions that draw from another are about another mean."""
+        known, given = self._state.setups.cases, set(cases)
+        if len(given) < len(cases):
+            raise BadCases("a case is listed twice, so it would be drawn twice as often; list each case once")
+        if known and self._state.pools.replaced and known.keys() != given:
+            raise BadCases(
+                f"the questions so far drew from a list of {len(known):,} cases, and this is another list. A proof is "
+                "about one list: pass the same cases, or create a new study"
+            )
+        return [] if known and known.keys() == given else [Materials(None, dict.fromkeys(cases, ""))]
 
     def _check_undo(self) -> None:
         if not self._state.any_order:

@@ -15,6 +15,7 @@ from shortlist.study.caveats import (
     correction_caveats,
     find_caveats,
     import_caveats,
+    mixed_caveats,
     other_studies,
     table_caveats,
     withdrawal_caveats,
@@ -161,9 +162,12 @@ class StudyView:
         return evolve(found, guarantee=guarantee, caveats=caveats)
 
     def _caveats(self, top: Collection[str]) -> tuple[str, ...]:
-        table, state, once = self._sync.table, self._state, self._state.pools.is_once
-        votes, public = counted(table.rows), self.judges_claim == "public"
-        found = find_caveats(votes, self.problem.family, once, public, self.problem.min_judges) + import_caveats(table)
+        table, state, public = self._sync.table, self._state, self.judges_claim == "public"
+        votes, listed = counted(table.rows), None if state.pools.is_once else state.pools.replaced
+        found = find_caveats(votes, self.problem.family, listed, public, self.problem.min_judges) + import_caveats(
+            table
+        )
+        found += mixed_caveats(table, any(state.pools))
         found += correction_caveats(table.corrections) + withdrawal_caveats(table.withdrawals, self.problem)
         return found + (
             table_caveats(state.table, state.facts, self.items, self.problem.k, top) if state.table.pairs else ()

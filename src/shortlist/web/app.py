@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from shortlist import __version__, errors
 from shortlist.errors import BadProblem
 from shortlist.study.sql import Database
 from shortlist.web.auth import Kind, create_token, has_owner
-from shortlist.web.middleware import PROBLEM, RequestMiddleware, log, log_config, problem
+from shortlist.web.middleware import PROBLEM, RequestMiddleware, log, log_config, plain_words, problem
 from shortlist.web.routes import judges, pages, questions, results, studies
 from shortlist.web.service import METRICS_FOLDER, Service, Settings
 
@@ -52,31 +52,6 @@ ROUTERS = (
 SWITCH = 0.0005  # seconds; Python's default is 5 ms
 GRACE = 10  # seconds for running requests when the service is stopped
 UNRESPONSIVE = 120  # seconds until a silent worker is replaced; on a busy machine a start takes longer than uvicorn's 5
-WORDS = {  # of the validator, by the type of the error; {0} is the field
-    "missing": "{0} is missing",
-    "extra_forbidden": "{0} is not a setting that is known here",
-    "too_short": "{0}: give at least {min_length}",
-    "too_long": "{0}: give at most {max_length}",
-    "string_too_short": "{0} is empty; write something",
-    "string_too_long": "{0} is too long; use at most {max_length} characters",
-    "string_pattern_mismatch": "{0} has characters that are not allowed there; use letters, digits, spaces, . - _",
-    "greater_than": "{0} must be greater than {gt}",
-    "greater_than_equal": "{0} must be {ge} or more",
-    "less_than": "{0} must be less than {lt}",
-    "less_than_equal": "{0} must be {le} or less",
-    "int_parsing": "{0} must be a whole number",
-    "int_type": "{0} must be a whole number",
-    "int_from_float": "{0} must be a whole number",
-    "float_parsing": "{0} must be a number",
-    "float_type": "{0} must be a number",
-    "finite_number": "{0} must be a number",
-    "bool_type": "{0} must be true or false",
-    "bool_parsing": "{0} must be true or false",
-    "string_type": "{0} must be a text",
-    "list_type": "{0} must be a list",
-    "literal_error": "{0} must be {expected}",
-    "json_invalid": "the request is not valid JSON",
-}
 ABOUT = "Find the best k of n items with as few noisy pairwise comparisons as possible. All pages use only this API."
 
 
@@ -168,25 +143,6 @@ def _library_error(request: Request, error: Exception) -> Response:
 def _invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return problem(422, plain_words(error.errors()[0]))
-
-
-def plain_words(found: Mapping[str, Any]) -> str:
-    """What the validator found, as a person would say it."""
-    where, facts = _field(found["loc"]), found.get("ctx", {})
-    kind = f"string_{found['type']}" if isinstance(found.get("input"), str) else str(found["type"])
-    words = WORDS.get(kind) or WORDS.get(str(found["type"]))
-    if words is None:
-        return f"{where}: {str(found['msg']).removeprefix('Value error, ')}"
-    return words.format(where, **facts)
-
-
-def _field(place: Sequence[str | int]) -> str:
-    """The field that a message is about: `name of item 3` for items.2.name."""
-    parts = [part for part in place if part not in ("body", "path", "query", "header")]
-    if len(parts) > 1 and isinstance(parts[1], int):
-        one = f"{str(parts[0]).removesuffix('s')} {parts[1] + 1}"
-        return one if len(parts) == 2 else f"{parts[2]} of {one}"
-    return str(parts[0]) if parts else "the request"
 
 
 def _http_error(request: Request, error: Exception) -> Response:

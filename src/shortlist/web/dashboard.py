@@ -117,7 +117,8 @@ def plain_sentence(opened: OpenStudy, verdict: Verdict[str]) -> str:
     if verdict.done:
         return f"The vote limit is reached after {votes}, without a proof. The best guess: {names} {are} {size}."
     if not verdict.votes:
-        return f"No votes yet. This study looks for {size}."
+        state = "No vote counts yet" if study.counts["answered"] else "No votes yet"
+        return f"{state}. This study looks for {size}."
     return f"Not proved yet. After {votes} the best guess is: {names} {are} {size}."
 
 

@@ -46,6 +46,31 @@ def content_policy(image_sites: Sequence[str] = (), media_sites: Sequence[str] =
 
 OWN_FILES = content_policy()
 PROBLEM = "application/problem+json"
+WORDS = {  # of the validator, by the type of the error; {0} is the field
+    "missing": "{0} is missing",
+    "extra_forbidden": "{0} is not a setting that is known here",
+    "too_short": "{0}: give at least {min_length}",
+    "too_long": "{0}: give at most {max_length}",
+    "string_too_short": "{0} is empty; write something",
+    "string_too_long": "{0} is too long; use at most {max_length} characters",
+    "string_pattern_mismatch": "{0} has characters that are not allowed there; use letters, digits, spaces, . - _",
+    "greater_than": "{0} must be greater than {gt}",
+    "greater_than_equal": "{0} must be {ge} or more",
+    "less_than": "{0} must be less than {lt}",
+    "less_than_equal": "{0} must be {le} or less",
+    "int_parsing": "{0} must be a whole number",
+    "int_type": "{0} must be a whole number",
+    "int_from_float": "{0} must be a whole number",
+    "float_parsing": "{0} must be a number",
+    "float_type": "{0} must be a number",
+    "finite_number": "{0} must be a number",
+    "bool_type": "{0} must be true or false",
+    "bool_parsing": "{0} must be true or false",
+    "string_type": "{0} must be a text",
+    "list_type": "{0} must be a list",
+    "literal_error": "{0} must be {expected}",
+    "json_invalid": "the request is not valid JSON",
+}
 FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
 
 
@@ -56,6 +81,25 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 
 def _problem_body(status: int, detail: str) -> dict[str, Any]:
     return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+
+
+def plain_words(found: Mapping[str, Any]) -> str:
+    """What the validator found, as a person would say it."""
+    where, facts = _field(found["loc"]), found.get("ctx", {})
+    kind = f"string_{found['type']}" if isinstance(found.get("input"), str) else str(found["type"])
+    words = WORDS.get(kind) or WORDS.get(str(found["type"]))
+    if words is None:
+        return f"{where}: {str(found['msg']).removeprefix('Value error, ')}"
+    return words.format(where, **facts)
+
+
+def _field(place: Sequence[str | int]) -> str:
+    """The field that a message is about: `name of item 3` for items.2.name."""
+    parts = [part for part in place if part not in ("body", "path", "query", "header")]
+    if len(parts) > 1 and isinstance(parts[1], int):
+        one = f"{str(parts[0]).removesuffix('s')} {parts[1] + 1}"
+        return one if len(parts) == 2 else f"{parts[2]} of {one}"
+    return str(parts[0]) if parts else "the request"
 
 
 def is_local(scope: Scope) -> bool:

@@ -48,6 +48,7 @@ from shortlist.web.display import (
     tracks_of,
 )
 from shortlist.web.judges import copy_judges, find_judge
+from shortlist.web.middleware import plain_words
 from shortlist.web.routes.judges import check_new, new_links
 from shortlist.web.routes.questions import find_question, undo_vote
 from shortlist.web.schemas import (
@@ -318,11 +319,10 @@ def read(service: ServiceDep, token: Owner, file: UploadFile) -> ItemsOut:
     for place, row in enumerate(rows, 1):
         try:
             items.append(ItemIn(**row))
-        except (ValidationError, TypeError) as reason:
-            first = (
-                reason.errors()[0] if isinstance(reason, ValidationError) else {"loc": ("?",), "msg": "is not clear"}
-            )
-            raise BadProblem(f"item {place} of the file: {first['loc'][0]} {str(first['msg']).lower()}") from None
+        except ValidationError as reason:
+            raise BadProblem(f"item {place} of the file: {plain_words(reason.errors()[0])}") from None
+        except TypeError:  # a member that is not a text
+            raise BadProblem(f"item {place} of the file is not clear; give it a name and a text") from None
     return ItemsOut(items=items, notes=notes)
 
 

@@ -19,7 +19,16 @@ export class Refused extends Error {
   }
 }
 
-// The answer's JSON. Throws Refused if the service says no, TypeError if it cannot be reached.
+// What came is not from the service: a proxy's own error page, or the sign-in page of a network.
+class NoAnswer extends Error {
+  constructor(status) {
+    super(t(status === 413 ? 'common.too_large' : 'common.unreachable'))
+  }
+}
+
+const SOON = 20_000, UPLOAD = 600_000 // ms
+
+// The answer's JSON. Throws Refused if the service says no, and another error if it cannot be reached.
 export async function call(method, path, body) {
   const headers = {}
   if (token) headers['x-form-token'] = token
@@ -27,11 +36,21 @@ export async function call(method, path, body) {
     headers['content-type'] = 'application/json'
     body = JSON.stringify(body)
   }
-  const response = await fetch(path, { method, headers, body, cache: 'no-store', signal: AbortSignal.timeout(20000) })
-  const text = await response.text()
-  const said = text ? JSON.parse(text) : null
-  if (!response.ok) throw new Refused(response.status, said?.detail ?? response.statusText)
+  const signal = AbortSignal.timeout(body instanceof FormData ? UPLOAD : SOON)
+  const response = await fetch(path, { method, headers, body, cache: 'no-store', signal })
+  if (response.status === 204) return null
+  const said = parsed(await response.text())
+  if (!said || (!response.ok && !said.detail)) throw new NoAnswer(response.status)
+  if (!response.ok) throw new Refused(response.status, said.detail)
   return said
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 export const path = (...parts) => '/api/' + parts.map(encodeURIComponent).join('/')

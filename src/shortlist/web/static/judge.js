@@ -161,8 +161,8 @@ async function deliver() {
       received(said, question, body)
       next(said.next)
     } catch (error) {
-      if (error instanceof Refused && ![429, 503].includes(error.status)) refused(error, question)
-      else return offline()
+      if (!(error instanceof Refused) || [429, 503].includes(error.status)) return offline()
+      if (refused(error, question)) return
     }
   }
 }
@@ -175,20 +175,25 @@ function received(said, question, body) {
   localStorage.setItem(`${mine} last`, JSON.stringify([...before, { id: question.id, at: Date.now() }].slice(-3)))
 }
 
+// Whether nothing more can be sent from this page. Answers that cannot be sent are kept, for a new link.
 function refused(error, question) {
   if (error.status === 401) {
-    turn = { ...turn, state: 'closed', message: t('judge.ended') }
+    turn = { ...turn, state: 'closed', message: outbox.size ? t('judge.ended_unsent', { n: outbox.size }) : t('judge.ended') }
     queue = []
-    outbox.clear()
-    return show()
+    show()
+    return true
   }
-  if (error.status === 403 && !recently('reload')) return location.reload() // signed in anew in another window
+  if (error.status === 403 && !recently('reload')) { // signed in anew in another window
+    location.reload()
+    return true
+  }
   if (question) {
     outbox.remove(question.id)
     answered = Math.max(answered - 1, 0)
     notice(t('judge.refused', { ...titles(question), why: error.message }))
   }
   show()
+  return false
 }
 
 function recently(what) {

@@ -32,8 +32,6 @@ export class Outbox {
   // The service has answered, or wants none of it.
   remove(id) { this.storage.removeItem(this.key + id) }
 
-  clear() { for (const { question } of this.entries) this.remove(question.id) }
-
   // Take the newest back before it is sent; undefined if it is on its way.
   takeBack(sending) {
     const entries = this.entries

@@ -12,6 +12,7 @@ function winner(item) {
 attempt(async () => {
   const found = await call('GET', path('studies', study, 'results'))
   $('#sentence').textContent = found.plain
+  $('.verdict').classList.toggle('done', found.is_proved)
   $('#numbers').textContent = `${found.votes.toLocaleString()} votes by ${found.judges.toLocaleString()} ${found.judges === 1 ? 'judge' : 'judges'} on ${found.items.length} items.`
   $('#caveats').hidden = !found.caveats.length
   $('#caveats').replaceChildren(...found.caveats.map((text) => make('li', {}, text)))

@@ -126,7 +126,7 @@ function plots(board) {
 
 function judges(board) {
   put('#judges', board.judges.map((judge) => make('tr', { class: judge.is_voided ? 'gone' : null },
-    make('td', { 'data-label': 'Judge', dir: 'auto' }, judge.name), make('td', { 'data-label': 'Votes' }, String(judge.counts.counted)),
+    make('td', { 'data-label': 'Judge', dir: 'auto' }, judge.name), make('td', { 'data-label': 'Votes' }, String(votesOf(judge))),
     make('td', { 'data-label': 'Skips' }, String(judge.counts.skipped)),
     make('td', { 'data-label': 'Evidence' }, judge.share === null ? '–' : percent(judge.share)),
     make('td', { 'data-label': 'Agrees with others' }, judge.agreement === null ? '–' : percent(judge.agreement)),
@@ -134,6 +134,8 @@ function judges(board) {
       : `${percent(judge.first_share)} (${percent(judge.first_low)}–${percent(judge.first_high)})`),
     make('td', {}, ...actions(judge)))))
 }
+
+const votesOf = ({ counts }) => counts.counted + counts.answered
 
 function actions(judge) {
   if (judge.is_voided) return [`voided (${judge.counts.voided})`]
@@ -183,7 +185,7 @@ const act = (task) => attempt(async () => {
 })
 
 async function voidJudge(judge) {
-  const text = `${judge.name} gets no more questions. Their votes (${judge.counts.counted}) no longer count for the items they preferred, `
+  const text = `${judge.name} gets no more questions. Their votes (${votesOf(judge)}) no longer count for the items they preferred, `
     + 'but still count against the other items, so removing votes can never help an item. This cannot be undone.'
   if (await sure(`Void all votes of ${judge.name}?`, text, 'Void')) {
     act(() => call('POST', path('studies', study, 'void'), { judge: judge.name }))
