@@ -1,5 +1,6 @@
 """`shortlist run` with language models: real requests to a server on this machine."""
 
+import functools
 import json
 import ssl
 from collections import Counter
@@ -11,10 +12,12 @@ from shortlist.study.create import load_study
 from tests.judges.server import say, serving
 from tests.report.html import check
 
+certificates = functools.cache(ssl.create_default_context)  # to load them takes longer than a test
+
 
 @pytest.fixture
 def endpoint(monkeypatch, shortlist):
-    context = ssl.create_default_context()
+    context = certificates()
     monkeypatch.setattr(ssl, "create_default_context", lambda *given, **more: context)
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -147,6 +150,9 @@ def test_flips_and_unclear_answers_are_found(endpoint, shortlist):
 def test_flips_are_found_where_each_order_was_a_question_of_its_own(endpoint, shortlist):
     """And votes that were answered from stored answers have words too: each answer of the judge can be read."""
     endpoint.always = say("[[A]]")  # whatever is shown first: all pairs tie, and the whole table is asked
+    table = shortlist.folder / "outputs.jsonl"
+    rows = table.read_text().splitlines()
+    table.write_text("\n".join(row for row in rows if int(json.loads(row)["case"][1:]) < 10))
     shortlist(*run(endpoint, "--workers", 1))
     asked = [json.loads(line) for line in shortlist("read", "outputs", "--json").out.splitlines()]
     flips = [json.loads(line) for line in shortlist("read", "outputs", "--only", "flips", "--json").out.splitlines()]

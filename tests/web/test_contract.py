@@ -10,7 +10,7 @@ from tests.patience import PATIENCE
 from tests.web.server import Owner, Unlimited, owner_key, take
 
 # Random examples per operation, beside the limits of every field, which are always tried.
-EXAMPLES = [pytest.param(8, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.sweep)]
+EXAMPLES = [pytest.param(5, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.sweep)]
 PATHS = {
     "owner": ["--exclude-path-regex", "/api/sessions"],  # who leaves is refused everything else
     "judge": ["--include-path-regex", "(questions|show|vote|undo|leave|/me)"],

@@ -18,7 +18,7 @@ def test_the_rehearsal_of_the_tutorial_ends_with_a_proof(owner, name, tmp_path):
     program = re.search(r'```python title="rehearse.py"\n(.*?)```', text, re.DOTALL)
     lines = re.search(r"```text\n(    Harbour.*?)```", text, re.DOTALL)
     items = [line.split("|") for line in lines[1].strip().splitlines()]
-    owner.create(name, [{"name": poster.strip(), "text": about.strip()} for poster, about in items], 2, delta=0.3)
+    owner.create(name, [{"name": poster.strip(), "text": about.strip()} for poster, about in items], 2, delta=0.6)
     made = owner.http.post(f"/api/studies/{name}/judges", json={"names": ["Bob", "Cleo"]}).json()["links"]
     (tmp_path / "rehearse.py").write_text(program[1])
     command = [sys.executable, "rehearse.py", name, *(link["link"] for link in made)]
