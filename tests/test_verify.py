@@ -294,6 +294,7 @@ early_steps,
     "a unit that weighs two votes": (imported, body("imported", 0, weight=[1.0] * 6), "more than one vote"),
     "a unit that weighs two votes in the grid": (imported, body("imported", 0, share=[1.0] * 6), "more than one vote"),
     "a unit through another row": (joined, body("imported", 0, share=[1.0, 0.0, 1.0, 1.0]), "more than one vote"),
+    "a list of cases of its own": (lambda: on_cases(0), body("asked", 3, pool=1), "another list of cases"),
     "a set that was not rejected yet": (by_cuts, lambda lines: steps_to(lines, 2, 3), "does not prove the step"),
     "a set that another pair rejects": (by_cuts, lambda lines: steps_to(lines, 0, 3), "does not prove the step"),
     "a loss that is paid with more than there is": (

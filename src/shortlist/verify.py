@@ -172,6 +172,10 @@ class Study:
             self.opening = made.judge
         if self.once or made.drawing in ("once", "recorded"):
             need(made.case is not None and ("case", made.case) not in self.seen, "this case was used before")
+        is_listed = made.case in self.cases and made.pool == len(self.cases)
+        need(
+            made.drawing != "replaced" or is_listed or not self.cases, "this question draws from another list of cases"
+        )
         self.seen |= {("case", made.case), ("ballot", made.judge)}
         self.questions.append(made)
         self.count(made, None, 1)

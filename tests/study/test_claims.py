@@ -197,11 +197,17 @@ def test_a_run_goes_on_with_the_cases_of_earlier_questions():
     assert all(study.setups.cases.values())
 
 
-def test_imported_votes_beside_cases_are_named():
+def test_other_votes_beside_cases_are_named():
     study = new_study(max_votes=50)
     study.tell(study.ask(cases=CASES), "tie")
     study.import_votes([ITEMS[0]] * 3, [ITEMS[1]] * 3, [1.0, 0.0, 1.0])
-    assert any("about the drawn cases and about 3 imported votes" in caveat for caveat in study.examine().caveats)
+    recorded = new_study(max_votes=50)
+    for _ in range(3):
+        recorded.tell(recorded.ask(cases={("a", "b"): CASES}, once=True), "tie")
+    for _ in range(3):
+        recorded.tell(recorded.ask(), "tie")
+    for now in (study, recorded):
+        assert "or recorded votes, and about 3 other votes" in " ".join(now.examine().caveats)
 
 
 def test_a_budget_with_nothing_proved_has_no_guarantee():

@@ -137,7 +137,8 @@ def test_cases_are_drawn_by_the_seed(tmp_path):
     assert replayed(study, tmp_path).cases == len(study.rows)
     lines = (tmp_path / "proof.jsonl").read_text().splitlines()
     asked = [place for place, line in enumerate(lines) if '"kind":"asked"' in line]
-    lines[asked[-1]] = lines[asked[-1]].replace('"case":"', '"case":"another ')
+    case = study.rows[-1].case
+    lines[asked[-1]] = lines[asked[-1]].replace(f'"case":"{case}"', f'"case":"{"y" if case == "x" else "x"}"')
     with pytest.raises(BadProof, match="seed draws another case"):
         replay_text(lines, tmp_path)
 

@@ -62,13 +62,13 @@ def import_caveats(table: RowTable) -> tuple[str, ...]:
 
 
 def mixed_caveats(table: RowTable, has_cases: bool) -> tuple[str, ...]:
-    """What to know if votes on drawn cases and imported votes count together."""
-    imported = sum(row.question is None and row.weight > 0 for row in table.rows)
-    if not (has_cases and imported):
+    """What to know if votes on drawn cases, or recorded votes, count together with others."""
+    others = sum(row.status == "counted" and row.case is None and row.weight > 0 for row in table.rows)
+    if not (has_cases and others):
         return ()
     return (
-        f"The result is about the drawn cases and about {imported:,} imported vote{'' if imported == 1 else 's'}: the "
-        "same top must be right for both.",
+        f"The result is about the drawn cases, or recorded votes, and about {others:,} other "
+        f"vote{'' if others == 1 else 's'}: the same top must be right for both.",
     )
 
 

@@ -500,13 +500,11 @@ class Study(StudyView):
         if not cases and not isinstance(cases, Mapping):
             if once:
                 raise BadProblem("once=True draws a case that was not used before; pass the cases to draw from")
-            if any(self._state.pools):
+            if self._state.pools.replaced or self._state.pools.once:
                 raise BadCases(
                     "the questions so far were about cases; pass the cases to draw from, or create a new study"
                 )
             return NO_CASES, []
-        if self._state.n_asked and not any(self._state.pools):
-            raise BadCases("the questions so far were asked without cases; ask without cases, or create a new study")
         used = self._sync.table.seen_units if once or self.cases_claim == "like these" else None
         if isinstance(cases, Mapping):
             if used is None:
@@ -514,6 +512,8 @@ class Study(StudyView):
             if self._sync.table.digests:
                 raise BadProblem(BOTH_WAYS)
             return CasePool({number_of_pair(self._number, *pair): ids for pair, ids in cases.items()}, used), []
+        if self._state.n_asked and not any(self._state.pools):
+            raise BadCases("the questions so far were asked without cases; ask without cases, or create a new study")
         return CasePool(cases, used), [] if used is not None else self._listing(cases)
 
     def _listing(self, cases: Sequence[str]) -> list[Event]:
