@@ -543,6 +543,7 @@ def test_reference_answers_of_mt_bench(tmp_path):
     write(folder / "reference_answer" / "ref.jsonl", *answers)
     found = read_outputs(folder)
     assert {case.reference for case in found.cases} == {"x\ny"}
+    assert {case.reference for case in read_outputs(folder, turn=1).cases} == {"x"}
     assert problems(found, "no case text")
 
 

@@ -105,7 +105,7 @@ def _described(found: Iterable[CaseText]) -> dict[str, CaseText]:
     cases: dict[str, CaseText] = {}
     for one in found:
         before = cases.get(one.case, CaseText(one.case, ()))
-        cases[one.case] = CaseText(one.case, before.asked or one.asked, before.reference or one.reference)
+        cases[one.case] = CaseText(one.case, before.asked or one.asked, before.references or one.references)
     return cases
 
 
@@ -192,7 +192,8 @@ def _case_texts(
         known = described.get(one.row.case or "", CaseText("", ()))
         asked = known.asked or one.row.asked
         text = _question(asked, max(len(one.row.answers), 1), choice.turn)
-        before, reference, task = texts.setdefault(one.case, (text, known.reference or one.row.reference, one.row.task))
+        right = "\n".join(known.references[: choice.turn if isinstance(choice.turn, int) else None])
+        before, reference, task = texts.setdefault(one.case, (text, right or one.row.reference, one.row.task))
         if not before.strip() and text.strip():
             texts[one.case] = text, reference, task
             first[one.case] = one

@@ -120,7 +120,7 @@ def _questions(document: Document) -> Iterator[Found]:
         reference = record.get("reference")
         answers = reference if isinstance(reference, list) else [reference]
         case = word(record.get("question_id", record.get("uid")))
-        yield CaseText(case, texts, "\n".join(map(word, answers)) if reference else "")
+        yield CaseText(case, texts, tuple(map(word, answers)) if reference else ())
 
 
 def _alpaca_eval(document: Document) -> Iterator[Found]:
@@ -503,4 +503,4 @@ def _beside(document: Document) -> Iterator[Found]:
         yield from _questions(open_document(folder.parent / QUESTIONS))
     for file in sorted((folder.parent / "reference_answer").glob("*.jsonl")):
         answers = [one for one in _mt_bench(open_document(file)) if isinstance(one, Row)]
-        yield from (CaseText(str(one.case), (), "\n".join(map(word, one.answers))) for one in answers)
+        yield from (CaseText(str(one.case), (), tuple(map(word, one.answers))) for one in answers)

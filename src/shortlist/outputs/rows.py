@@ -152,11 +152,11 @@ def mended(value: Any) -> Any:
 
 
 class CaseText(NamedTuple):
-    """A case that a file of questions or requests describes."""
+    """A case that a file of questions or requests describes: what each turn asked, and the right answers."""
 
     case: str
     asked: tuple[str, ...]
-    reference: str = ""
+    references: tuple[str, ...] = ()
 
 
 Found = Row | CaseText | OutputProblem
