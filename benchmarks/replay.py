@@ -1,6 +1,6 @@
 """How long it takes to load a long study from its events, without a snapshot.
 
-    python benchmarks/replay.py [--votes 300000] [--keep FILE]
+    python benchmarks/replay.py [--votes 300000] [--stopping cuts] [--keep FILE]
 
 The study has 20 items, of which the 5th and the 6th best are equal, so that no proof ends it. Eight questions are
 pending at a time, and every event is in an SQLite file. Printed is processor time: for reading the events and checking
@@ -49,8 +49,8 @@ def events_of(state: StudyState, votes: int, seed: int = 1) -> Iterator[Event]:
         yield event
 
 
-def write(url: str, votes: int) -> None:
-    study = shortlist.create_study(ITEMS, k=5, delta=0.01, storage=url, name="long", seed=1)
+def write(url: str, votes: int, stopping: str | None) -> None:
+    study = shortlist.create_study(ITEMS, k=5, delta=0.01, storage=url, name="long", seed=1, stopping=stopping)
     entries, head = [], study.head.hash
     for number, event in enumerate(events_of(study._sync.start, votes)):
         entries.append(Entry(number, 1.7e9 + 0.37 * number, event))
@@ -88,12 +88,13 @@ def measure(url: str) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--votes", type=int, default=300_000)
+    options.add_argument("--stopping", help="a stopping rule; by default that of a new study")
     options.add_argument("--keep", type=Path, help="the SQLite file, to be made if it does not exist")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file = given.keep or Path(folder) / "studies.db"
         if not file.exists():
-            write(f"sqlite:///{file}", given.votes)
+            write(f"sqlite:///{file}", given.votes, given.stopping)
         measure(f"sqlite:///{file}")
 
 

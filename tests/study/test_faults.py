@@ -94,7 +94,7 @@ def test_a_read_only_storage_can_be_read(sqlite_url):
     file = sqlite_url.removeprefix("sqlite:///")
     study = load_study("s", f"sqlite:///file:{file}?mode=ro&uri=true")
     assert study.verdict.votes == 30
-    with pytest.raises(BadStorage, match="readonly database"):
+    with pytest.raises(BadStorage, match="is read-only, so nothing can be added to it"):
         study.ask()
 
 

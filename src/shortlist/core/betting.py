@@ -356,11 +356,11 @@ class Ledger:
         weight, total = rows[..., WEIGHT], rows[..., SUM]
         return KELLY * np.tanh(0.5 * expected), own_bet(weight, _pick(is_ahead, total, weight - total))
 
-    def _lean(self, block: Block, bet: Floats, seen: Floats) -> Floats:
+    def _lean(self, block: Block, bet: Floats, seen: Floats, before: Floats | None) -> Floats:
         """What votes add to the log wealth of the bettor with own votes, less that of the bettor with the belief. They
-        are worked out anew, as of now; only later bets depend on them."""
+        are worked out anew, as of now; only later bets depend on them. `before`: see `_rows`."""
         low, high = np.minimum(block.first, block.second), np.maximum(block.first, block.second)
-        rows = self.look_up(low, high)
+        rows = self.look_up(low, high) if before is None else before
         expected = self._expected(low, high, True, rows)
         believed, own = self._bettors(np.abs(expected), expected > 0, rows)
         won = (2.0 * seen - 1.0) * (bet * expected > 0)
@@ -567,8 +567,9 @@ class Ledger:
             return new
         return replace(new, settled=True)
 
-    def _rows(self, block: Block) -> Floats:
-        """What each row of the block adds to its pair's row of the table."""
+    def _rows(self, block: Block, before: Floats | None = None) -> Floats:
+        """What each row of the block adds to its pair's row of the table. `before` is what that row has before it, if
+        this is not what the table has now."""
         family, bets = self.problem.family, block.bets
         assert bets is not None, "bets are placed when a question is asked, before its outcome is known"
         turned = (block.first > block.second) != self.flipped
@@ -584,7 +585,7 @@ class Ledger:
             rows[..., AHEAD_EPS] = family.log_factor(np.maximum(bet, null), null, outcome)
             rows[..., BEHIND_EPS] = family.log_factor(np.maximum(-bet, null), null, family.flip(outcome))
         if self.marker is not None and not family.is_measured and np.any(bets):
-            lean = self._lean(block, bet, seen_by_bettor)
+            lean = self._lean(block, bet, seen_by_bettor, before)
             rows[..., LEAN_AHEAD] = lean * (bet > 0)
             rows[..., LEAN_BEHIND] = lean - rows[..., LEAN_AHEAD]
         if block.weights is not None:
@@ -746,15 +747,13 @@ def add_each(ledger: Ledger, votes: Block) -> Additions | None:
 
 
 def _rows_in_turn(ledger: Ledger, votes: Block, slots: Ints) -> Floats:
-    """What votes add to the rows of their pairs, where that depends on the votes before them on the same pair."""
-    turn, table = np.empty(len(slots), np.int64), ledger.table.copy()
-    for _, here in _groups(slots):
-        turn[here] = np.arange(len(here))
-    rows = np.empty((len(slots), table.shape[1]))
-    for _, here in _groups(turn):
-        rows[here] = evolve(ledger, table=table)._rows(votes.select(here))
-        table[slots[here]] += rows[here]
-    return rows
+    """What votes add to the rows of their pairs, where that depends on the votes before them on the same pair: on how
+    many there are and on their sum, which depend on nothing else."""
+    added, before = ledger._rows(votes)[:, : SUM + 1], ledger.table[slots]
+    for slot, here in _groups(slots):
+        start = ledger.table[slot : slot + 1, : SUM + 1]
+        before[here, : SUM + 1] = np.add.accumulate(np.concatenate([start, added[here[:-1]]]))
+    return ledger._rows(votes, before)
 
 
 def _groups(keys: Ints) -> Iterator[tuple[int, Ints]]:

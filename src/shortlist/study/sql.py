@@ -483,5 +483,7 @@ def _no_answer(url: str, reason: SQLAlchemyError) -> BadStorage:
     is_lost = getattr(reason, "connection_invalidated", False)  # whatever the driver calls it
     if (is_lost or isinstance(reason, MAY_PASS)) and not any(said in what for said in LASTING):
         return StorageUnavailable(f"the storage {url} does not respond: {what}")
+    if "readonly" in what or "read-only" in what:
+        return BadStorage(f"the storage {url} is read-only, so nothing can be added to it ({what})")
     remedy = "; the file is damaged: restore a backup" if "malformed" in what or "not a database" in what else ""
     return BadStorage(f"the storage {url} cannot be used: {what}{remedy}")
