@@ -17,8 +17,8 @@ WORDS = [
     "Tram", "Lantern", "Harbour", "Orchard", "Compass", "Kite", "Meadow", "Anchor", "Beacon", "Willow", "Pebble",
     "Ember",
 ]  # fmt: skip
-TEXT = "A {} in **two colours**, with\n\n- a short title\n- the date below"
-PROPOSALS = [{"name": f"{word} poster", "format": "markdown", "text": TEXT.format(word.lower())} for word in WORDS]
+TEXT = "{} in **two colours**, with\n\n- a short title\n- the date below"
+PROPOSALS = [{"name": f"{word} poster", "format": "markdown", "text": TEXT.format(word)} for word in WORDS]
 
 
 def judge(client, name, votes, draws):
