@@ -90,6 +90,8 @@ class Phone:
         is_first = self.draws.random() < 1 / (1 + math.exp(1.1 * (first - second)))
         before = self.page.get_attribute("#pair", "data-question")
         self.page.wait_for_timeout(1000 * READ)
+        if not self.page.is_visible("#pair"):  # the study has ended meanwhile
+            return True
         self.page.tap(f".choose[data-outcome='{int(is_first)}']")
         deadline = time.monotonic() + LIMIT / 1000
         while self.page.is_visible("#pair") and self.page.get_attribute("#pair", "data-question") == before:
