@@ -1,9 +1,10 @@
-"""An event, walked step by step in a real browser: python benchmarks/walk.py [FOLDER]
+"""An event, walked step by step in a real browser: python benchmarks/walk.py [FOLDER | --load]
 
 Starts `shortlist serve` in an empty folder and does what an organiser and six judges on phones do: create a study,
 print the sheet of QR codes, judge, correct a text, withdraw an item, void a judge, publish, and reveal the answer.
 Every page is pictured wide and on a phone, light and dark, in FOLDER, and examined by axe. At the end: what axe found,
-how many bytes the judge's page takes, and how long the first pair takes at 1.6 Mbit/s and 150 ms.
+how many bytes the judge's page takes, and how long the first pair takes at 1.6 Mbit/s and 150 ms. With `--load` only
+these two are measured.
 """
 
 import json
@@ -20,7 +21,7 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.web.browser import PHONE, launch
-from tests.web.server import Server
+from tests.web.server import Owner, Server, owner_key
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STUDY, EVENT = "Poster contest", "Hack day"
@@ -89,6 +90,8 @@ class Phone:
         is_first = self.draws.random() < 1 / (1 + math.exp(1.1 * (first - second)))
         before = self.page.get_attribute("#pair", "data-question")
         self.page.wait_for_timeout(1000 * READ)
+        if not self.page.is_visible("#pair"):  # the study has ended meanwhile
+            return True
         self.page.tap(f".choose[data-outcome='{int(is_first)}']")
         deadline = time.monotonic() + LIMIT / 1000
         while self.page.is_visible("#pair") and self.page.get_attribute("#pair", "data-question") == before:
@@ -228,32 +231,46 @@ def measure(walk, link):
     return {"judge_page_bytes": round(total), "first_pair_seconds": sorted(seconds), "load": load}
 
 
+def play(walk, folder):
+    """The whole event; what was measured and found."""
+    owner = walk.page(**LOOKS["wide"])
+    state = set_up(walk, owner)
+    links, open_link = invite(walk, owner)
+    numbers = measure(walk, links[0])
+    walk.shoot("join", open_link, None, "form")
+    phones = [Phone(walk, link, name) for link, name in zip(links, JUDGES, strict=True)]
+    seen = phones[1].page.context.storage_state()
+    walk.shoot("judge", f"{walk.server.base}/judge/{STUDY}", seen, "#pair:not([hidden])")
+    judge(walk, phones, 3)
+    correct(walk, owner)
+    walk.shoot("dashboard", f"{walk.server.base}/studies/{STUDY}", state, "#ratings svg")
+    void(walk, owner)
+    walk.shoot("judges", f"{walk.server.base}/studies/{STUDY}/judges", state, "#panelists tr")
+    finish(walk, owner, phones[:-1])
+    shoot_end(walk, state, phones)
+    tracks(walk, owner, state)
+    return {**numbers, "found": walk.found, "pictures": len(list(folder.glob("*.png")))}
+
+
+def load(walk):
+    """Only how large the judge's page is, and how long its first pair takes."""
+    owner = Owner(walk.server, owner_key(walk.server, walk.server.owner_token))
+    owner.create(STUDY, [{"name": name, "text": text} for name, text in POSTERS.items()], 2)
+    (link,) = owner.links(STUDY, *JUDGES[:1])
+    owner.close()
+    return measure(walk, link)
+
+
 def main():
     with tempfile.TemporaryDirectory() as data, sync_playwright() as playwright:
-        folder = Path(sys.argv[1] if len(sys.argv) > 1 else data)
+        is_load = sys.argv[1:] == ["--load"]
+        folder = Path(sys.argv[1] if sys.argv[1:] and not is_load else data)
         folder.mkdir(exist_ok=True)
         server = Server(f"sqlite:///{data}/shortlist.db", data).start()
         browser = launch(playwright)
         try:
             walk = Walk(server, browser, folder)
-            owner = walk.page(**LOOKS["wide"])
-            state = set_up(walk, owner)
-            links, open_link = invite(walk, owner)
-            numbers = measure(walk, links[0])
-            walk.shoot("join", open_link, None, "form")
-            phones = [Phone(walk, link, name) for link, name in zip(links, JUDGES, strict=True)]
-            walk.shoot(
-                "judge", f"{server.base}/judge/{STUDY}", phones[1].page.context.storage_state(), "#pair:not([hidden])"
-            )
-            judge(walk, phones, 3)
-            correct(walk, owner)
-            walk.shoot("dashboard", f"{server.base}/studies/{STUDY}", state, "#ratings svg")
-            void(walk, owner)
-            walk.shoot("judges", f"{server.base}/studies/{STUDY}/judges", state, "#panelists tr")
-            finish(walk, owner, phones[:-1])
-            shoot_end(walk, state, phones)
-            tracks(walk, owner, state)
-            print(json.dumps({**numbers, "found": walk.found, "pictures": len(list(folder.glob("*.png")))}, indent=1))
+            print(json.dumps(load(walk) if is_load else play(walk, folder), indent=1))
         finally:
             browser.close()
             server.end()

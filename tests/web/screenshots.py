@@ -17,8 +17,8 @@ WORDS = [
     "Tram", "Lantern", "Harbour", "Orchard", "Compass", "Kite", "Meadow", "Anchor", "Beacon", "Willow", "Pebble",
     "Ember",
 ]  # fmt: skip
-TEXT = "A {} in **two colours**, with\n\n- a short title\n- the date below"
-PROPOSALS = [{"name": f"{word} poster", "format": "markdown", "text": TEXT.format(word.lower())} for word in WORDS]
+TEXT = "{} in **two colours**, with\n\n- a short title\n- the date below"
+PROPOSALS = [{"name": f"{word} poster", "format": "markdown", "text": TEXT.format(word)} for word in WORDS]
 
 
 def judge(client, name, votes, draws):
@@ -59,6 +59,7 @@ def shoot_pages(folder, playwright):
     browser = launch(playwright)
     try:
         shoot(server, browser)
+        shoot_results_and_event(server, browser)
     finally:
         browser.close()
         server.stop()
@@ -106,6 +107,34 @@ def shoot(server, browser):
     phone = browser.new_context(**{**PHONE, "device_scale_factor": 1.5}, color_scheme="dark").new_page()
     Hands(phone, links[1]["link"]).ready()
     phone.screenshot(path=DOCS / "web-phone.png")
+    owner.close()
+
+
+def shoot_results_and_event(server, browser):
+    """A study from which an item was withdrawn, when it is proved, and an event with two tracks."""
+    owner = Owner(server, owner_key(server, server.new_owner_link().partition("#")[2]))
+    name, event = "Poster contest", "Hack day"
+    owner.create(name, WORDS[:6], 2, seed=1)
+    judges, draws = owner.judges(name, "Ann", "Bob", "Cleo"), random.Random(1)
+    for client in judges:
+        judge(client, name, 6, draws)
+    owner.http.post(f"/api/studies/{name}/items/withdraw", json={"item": WORDS[5]})
+    while not owner.look(name)["verdict"]["done"]:
+        for client in judges:
+            judge(client, name, 5, draws)
+    owner.http.put(f"/api/studies/{name}/published", json={"published": True})
+    tracks = {"Design": ["Robot arm", "Smart mirror", "Solar bag"], "Code": ["Bus finder", "Chess tutor"]}
+    items = [{"name": item, "track": track} for track, listed in tracks.items() for item in listed]
+    owner.http.post("/api/events", json={"name": event, "k": 1, "items": items})
+    page = browser.new_context(viewport={"width": 900, "height": 500}).new_page()
+    page.goto(server.new_owner_link())
+    page.wait_for_url(f"{server.base}/")
+    for address, place, sign in (("results", name, "#top li"), ("events", event, "#tracks li")):
+        page.goto(f"{server.base}/{address}/{place}")
+        page.wait_for_selector(sign)
+        page.screenshot(
+            path=DOCS / f"web-{address.removesuffix('s') if place == event else address}.png", full_page=True
+        )
     owner.close()
 
 

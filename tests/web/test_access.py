@@ -55,6 +55,20 @@ def place(tmp_path_factory):
     server.end()
 
 
+@pytest.mark.parametrize("role", ["judge", "owner"])
+def test_a_cookie_alone_changes_nothing_at_any_route(place, role):
+    """What another site could make a browser send: the cookie, without the page's form token."""
+    browser, tried = place[1][role], 0
+    for (method, path), allowed in sorted(table().items()):
+        if method == "GET" or role not in allowed or (method, path) == ("POST", "/api/sessions"):
+            continue
+        address = path.replace("{name}", "demo").replace("{id}", "demo.0")
+        said = browser.request(method, address, content=b"{}", headers={"content-type": "application/json"})
+        assert (said.status_code, said.json()["detail"]) == (403, "this page is out of date; reload it"), (method, path)
+        tried += 1
+    assert tried == sum(method != "GET" and role in who for (method, _), who in table().items()) - 1
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_each_role_may_do_what_the_table_says(place, role):
     """A body that is not valid is refused as such (422) only to who may use the route."""

@@ -327,6 +327,18 @@ def test_a_backup_of_everything(server, owner, name, tmp_path):
 # --- results ---
 
 
+@pytest.mark.parametrize("path", ["/results/nothing", "/studies/no study", "/nowhere", "/studies/<b>"])
+def test_who_opens_a_wrong_address_sees_a_page_and_a_program_a_problem_document(server, path):
+    with server.client() as anybody:
+        page = anybody.get(path, headers={"accept": "text/html,*/*;q=0.8", "accept-language": "de"})
+        assert page.status_code in (404, 422)
+        assert page.headers["content-type"].startswith("text/html")
+        assert "<h1>D" in page.text  # in German
+        assert "<b>" not in page.text
+        plain = anybody.get(path)
+        assert (plain.status_code, plain.headers["content-type"]) == (page.status_code, "application/problem+json")
+
+
 def test_results_are_secret_until_they_are_published(server, owner, name):
     address = owner.http.post("/api/uploads", files={"file": ("a.png", png(), "image/png")}).json()["address"]
     owner.create(name, [{"name": "ant", "image": address}, "bee", "cat"], k=2)

@@ -125,6 +125,30 @@ def test_the_dashboard_follows_by_itself(server, owner, open_page, name):
     page.wait_for_selector("#judges tr >> nth=1")  # what others do with the study is seen too
 
 
+def test_a_dashboard_that_loads_slowly_rests_before_the_next_look(server, owner, open_page, name):
+    owner.create(name, ITEMS)
+    (ann,) = owner.judges(name, "Ann")
+    page, looks = sign_in(open_page(), server), []
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
+
+    def slow(route):
+        looks.append(route.request.url)
+        page.clock.fast_forward(1000)
+        route.continue_()
+
+    page.route(f"**/api/studies/{name.replace(' ', '%20')}", slow)
+    page.goto(f"{server.base}/studies/{name}")
+    until(page, "document.querySelector('#sentence').textContent.startsWith('No votes yet')")
+    before = len(looks)
+    for _ in range(2):
+        prefer(ann, name)
+    page.wait_for_timeout(300)
+    assert len(looks) == before  # it was told, and rests
+    page.clock.fast_forward(3000)
+    until(page, "document.querySelector('#activity').textContent.includes('Ann')")
+    assert len(looks) == before + 1
+
+
 def test_a_page_that_is_not_up_to_date_says_so(browser, tmp_path):
     server = Server(f"sqlite:///{tmp_path / 's.db'}", tmp_path).start()
     try:
@@ -172,6 +196,7 @@ def test_results_are_published_and_presented(server, owner, open_page, name):
         pass
     page, stranger = sign_in(open_page(), server), open_page(**PHONE)
     assert stranger.goto(f"{server.base}/results/{name}").status == 404
+    assert stranger.inner_text("main") == "There is no such page\n\nThere are no published results under this name."
     page.goto(f"{server.base}/studies/{name}")
     page.click("#publish")
     page.wait_for_selector("#results-link:not([hidden])")
@@ -305,7 +330,10 @@ def test_axe_finds_nothing_on_any_page(server, owner, open_page, name, scheme):
     judge.wait_for_selector("#pair:not([hidden])")
     assert examined(judge) == []
     assert examined_at(viewer, links["viewer"], "#progress-plot svg") == []
-    assert {*addresses, "stranger", "join", "judge", "base"} == {file.stem for file in TEMPLATES.glob("*.html")}
+    assert examined_at(viewer, f"{server.base}/results/{name} event", "h1") == []
+    assert {*addresses, "problem", "stranger", "join", "judge", "base"} == {
+        file.stem for file in TEMPLATES.glob("*.html")
+    }
     page.goto(f"{server.base}/studies/{name}")
     page.click("#recent button >> nth=0")
     assert axe(page) == []

@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -137,18 +137,26 @@ def _library_error(request: Request, error: Exception) -> Response:
     detail = "the storage does not answer; try again" if status == 503 else str(error)
     if status == 503:
         log.error(str(error))
-    return problem(status, detail)
+    return _said(request, status, detail)
 
 
-def _invalid_request(_: Request, error: Exception) -> Response:
+def _invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return problem(422, plain_words(error.errors()[0]))
+    return _said(request, 422, plain_words(error.errors()[0]))
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = {"allow": _allowed_methods(request)} if error.status_code == 405 else error.headers
-    return problem(error.status_code, str(error.detail), headers)
+    return _said(request, error.status_code, str(error.detail), headers)
+
+
+def _said(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A page for people who opened an address in a browser, else a problem document."""
+    is_page = request.method == "GET" and not request.url.path.startswith(("/api/", "/static/", "/uploads/"))
+    if is_page and "text/html" in request.headers.get("accept", ""):
+        return pages.problem_page(request, status, detail)
+    return problem(status, detail, headers)
 
 
 def _allowed_methods(request: Request) -> str:

@@ -120,6 +120,13 @@ def docs(request: Request) -> Response:
     return _page(request, "docs", None)
 
 
+def problem_page(request: Request, status: int, detail: str) -> Response:
+    """What somebody sees who opens a page that is not there, such as results before they are published."""
+    title = "problem.missing" if status == 404 else "problem.refused"
+    sentence = detail[0].upper() + detail[1:].rstrip(".") + "."
+    return _page(request, "problem", None, status, title=title, detail=sentence)
+
+
 def owner_page(request: Request, service: ServiceDep, name: str, **shown: Any) -> Response:
     if session(request, service, OWNER_COOKIE, Kind.owner_session) is None:
         return _page(request, "stranger", None, status=401)

@@ -26,7 +26,8 @@ class NoAnswer extends Error {
   }
 }
 
-const SOON = 20_000, UPLOAD = 600_000 // ms
+// Milliseconds to wait: a judge's answer is sent again soon, and a study of thousands of items takes a while to draw.
+const PATIENCE = document.body.classList.contains('judge') ? 20_000 : 120_000, UPLOAD = 600_000
 
 // The answer's JSON. Throws Refused if the service says no, and another error if it cannot be reached.
 export async function call(method, path, body) {
@@ -36,7 +37,7 @@ export async function call(method, path, body) {
     headers['content-type'] = 'application/json'
     body = JSON.stringify(body)
   }
-  const signal = AbortSignal.timeout(body instanceof FormData ? UPLOAD : SOON)
+  const signal = AbortSignal.timeout(body instanceof FormData ? UPLOAD : PATIENCE)
   const response = await fetch(path, { method, headers, body, cache: 'no-store', signal })
   if (response.status === 204) return null
   const said = parsed(await response.text())

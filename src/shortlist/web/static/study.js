@@ -6,6 +6,8 @@ import { activity, allocation, percent, progress, ratings } from './plots.js'
 
 const STALE = 25_000 // ms without a sign of life: the service gives one every ten seconds
 const AGAIN = 5000
+const REST = 3 // times as long as a look took, so that a large study has time for its judges
+const QUICK = 100 // ms; after a look that took less there is no rest
 const FEW = 40 // items to show at first
 const PRICE = 'Everything that was proved with the larger value is worked out again. After the first question a proof still states '
   + 'the largest value that was ever set. It cannot be made larger again.'
@@ -25,11 +27,14 @@ async function look() {
     again = true
     return
   }
+  const begin = performance.now()
   looking = attempt(async () => {
     show(await call('GET', path('studies', study)))
     alive()
   }, null)
   await looking
+  const took = performance.now() - begin
+  if (took > QUICK) await new Promise((resolve) => { setTimeout(resolve, REST * took) })
   looking = null
   if (again) {
     again = false
