@@ -7,11 +7,17 @@ fooled if it makes a claim that is false. `python -m tests.guarantee.attacks` pr
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from unittest.mock import patch
+
+from shortlist import create_study
 
 DELTA = 0.05
+IN_STUDIES = ("attacks_imports", "attacks_records", "attacks_settling")
 MODULES = ("attacks_files", "attacks_imports", "attacks_records", "attacks_settling", "attacks_people")
 
 
@@ -39,7 +45,22 @@ class Attack:
 
 
 def all_attacks() -> list[Attack]:
-    return [attack for module in MODULES for attack in import_module(f"tests.guarantee.{module}").ATTACKS]
+    return [attack for module in MODULES for attack in attacks_of(module)]
+
+
+def attacks_of(module: str) -> list[Attack]:
+    found: list[Attack] = import_module(f"tests.guarantee.{module}").ATTACKS
+    return found
+
+
+@contextmanager
+def stopping(name: str) -> Iterator[None]:
+    """The studies of attacks on imports, records and settling have this stopping rule. Commands keep theirs."""
+    with ExitStack() as patches:
+        for module in IN_STUDIES:
+            studies = partial(create_study, stopping=name)
+            patches.enter_context(patch(f"tests.guarantee.{module}.create_study", studies))
+        yield
 
 
 def row(attack: Attack, runs: tuple[int, int]) -> str:
@@ -65,7 +86,16 @@ def main() -> None:
     parser.add_argument("--many", action="store_true", help="as many runs as make slow")
     parser.add_argument("--runs", type=int, help="so many runs with the safeguard, and as many without it")
     parser.add_argument("--only", default="", help="attacks whose name contains this")
+    parser.add_argument("--stopping", help="the stopping rule of studies (not of ballots, files and commands)")
     options = parser.parse_args()
+    if options.stopping:
+        with stopping(options.stopping):
+            table(options)
+    else:
+        table(options)
+
+
+def table(options: argparse.Namespace) -> None:
     print("| attack | safeguard | what is left to assume | false claims without it | with it |\n|---|---|---|---|---|")
     for attack in all_attacks():
         if options.only in attack.name:

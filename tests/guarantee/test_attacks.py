@@ -14,7 +14,7 @@ from math import log
 import pytest
 from scipy.stats import binom
 
-from tests.guarantee.attacks import DELTA, all_attacks
+from tests.guarantee.attacks import DELTA, IN_STUDIES, all_attacks, attacks_of, stopping
 from tests.guarantee.attacks_people import two_judges_finish
 
 ATTACKS = {attack.name: attack for attack in all_attacks()}
@@ -96,6 +96,14 @@ def test_attacks_with_many_runs(name):
     print(f"{name}: {on:.3f}, without the safeguard {off:.3f}")
     assert on * with_it <= limit(with_it)
     assert not attack.breaks or off > LEAST
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("rule", ["edges", "cuts"])
+@pytest.mark.parametrize("name", [attack.name for module in IN_STUDIES for attack in attacks_of(module)])
+def test_attacks_with_each_stopping_rule(name, rule):
+    with stopping(rule):
+        test_attacks(name)
 
 
 @pytest.mark.slow

@@ -115,7 +115,14 @@ def test_a_server_with_every_fault_is_paid_for_nothing_twice(endpoint, tmp_path)
     answered = [(reply.case, reply.first, reply.second) for reply in replies if reply.outcome is not None]
     assert len(answered) == len(set(answered))  # none was paid for twice
     reasons = " ".join(reply.reason for reply in replies)
-    for word in ("refused", "cut off (length)", "no end", "not send a JSON object", "no answer from"):
+    for word in (
+        "refused",
+        "cut off (length)",
+        "no end",
+        "answer is empty",
+        "not send a JSON object",
+        "no answer from",
+    ):
         assert word in reasons
     assert again.spent.cost >= 0.0002 * len(account.paid) - 1e-12
 

@@ -58,8 +58,9 @@ class Hands:
     def titles(self):
         return [self.page.inner_text(f"#{side} .title") for side in ("first", "second")]
 
-    def answer(self, outcome):
-        question = self.ready()
+    def answer(self, outcome, question=None):
+        """Answers the pair on the screen; waits for one unless `question` names it."""
+        question = question or self.ready()
         settle(self.page)
         if self.how == "keyboard":
             self.page.keyboard.press({1: "ArrowLeft", 0: "2", 0.5: "t"}[outcome])
@@ -84,9 +85,10 @@ class Hands:
     def prefer(self):
         """What comes first in the alphabet, unless the study has just ended."""
         self.sent()
-        if self.question is not None:
+        question = self.question
+        if question is not None:
             first, second = self.titles()
-            self.answer(1 if first < second else 0)
+            self.answer(1 if first < second else 0, question)
 
     def sent(self):
         """Waits until every answer has reached the service."""

@@ -1,7 +1,5 @@
 """Whole studies in a real browser: by keyboard, by mouse and on a phone; lost networks, double clicks, reloads."""
 
-from pathlib import Path
-
 import pytest
 
 from shortlist import load_study
@@ -12,9 +10,8 @@ from tests.web.browser import PHONE, Hands, settle, stop_clock, until
 from tests.web.test_security import png
 
 pytestmark = pytest.mark.slow
-PAGES = ("/", "#studies li"), ("/new", "#new"), ("/studies/{}", "#ratings svg"), ("/docs", "h3")
-ACCESS = Path(__file__).with_name("access.js").read_text()
 ITEMS = ["ant", "bee", "cat", "dog"]
+FEW, LOOSE = ITEMS[:3], 0.4  # a proof after seven or eight answers
 
 
 @pytest.fixture
@@ -57,13 +54,13 @@ def create_by_keyboard(page, name):
     tab_to(page, "#name")
     page.keyboard.type(name)
     tab_to(page, "#items")
-    page.keyboard.insert_text("\n".join(ITEMS))
+    page.keyboard.insert_text("\n".join(FEW))
     tab_to(page, "#k")
     page.keyboard.press("Control+a")
     page.keyboard.type("1")
     tab_to(page, "#delta")
     page.keyboard.press("Control+a")
-    page.keyboard.type("0.2")
+    page.keyboard.type(str(LOOSE))
     tab_to(page, "input[name=alone]")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
@@ -72,9 +69,9 @@ def create_by_keyboard(page, name):
 def create_by_hand(page, name):
     page.click("a[href='/new']")
     page.fill("#name", name)
-    page.fill("#items", "\n".join(ITEMS))
+    page.fill("#items", "\n".join(FEW))
     page.fill("#k", "1")
-    page.fill("#delta", "0.2")
+    page.fill("#delta", str(LOOSE))
     page.check("input[value=alone]")
     page.click("button[type=submit]")
 
@@ -101,13 +98,13 @@ def test_a_whole_study(server, open_page, name, how):
     assert kept(server, name) == {(question, outcome, "Ann") for question, outcome in hands.said}
     owner.wait_for_selector("#state[data-state=done]")
     assert owner.inner_text("#sentence").startswith(
-        "Proved: ant is the best of 4. If there is a top 1 that no other item beats"
+        "Proved: ant is the best of 3. If there is a top 1 that no other item beats"
     )
     assert owner.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out of the screen"
 
 
 def test_two_judges_at_once(server, owner, open_page, name):
-    owner.create(name, ITEMS, delta=0.3)
+    owner.create(name, FEW, delta=LOOSE)
     links = zip(("Ann", "Bob"), owner.links(name, "Ann", "Bob"), strict=True)
     hands = {judge: Hands(open_page(), link) for judge, link in links}
     while [hand for hand in hands.values() if hand.ready()]:
@@ -386,26 +383,6 @@ def test_pictures_are_uploaded_and_shown(server, owner, open_page, name, tmp_pat
     hands.ready()
     assert hands.titles() == ["", ""]
     until(hands.page, "() => [...document.querySelectorAll('.card img')].every((image) => image.naturalWidth > 0)")
-
-
-def test_pages_can_be_read_and_named(server, open_page, link, name):
-    """Contrast of at least 4.5 (AA) in light and dark, a name for every control, a language, one h1."""
-    page = open_page(reduced_motion="reduce")
-    Hands(page, link).ready()
-    check_access(page)
-    sign_in(page, server)
-    for path, sign in PAGES:
-        page.goto(server.base + path.format(name))
-        page.wait_for_selector(sign)
-        check_access(page)
-
-
-def check_access(page):
-    assert page.evaluate("document.documentElement.lang") == "en"
-    assert page.locator("h1").count() == 1
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        assert page.evaluate(ACCESS) == {"unnamed": [], "faint": []}, scheme
 
 
 def test_a_page_without_a_session_shows_nothing(server, open_page, name, link):

@@ -443,4 +443,6 @@ def _why(judge: EndpointJudge, said: Completion, complaint: str) -> str:
         return f"its answer was cut off ({said.finish})"
     if without_reasoning(said.text) is None:
         return "its reasoning has no end, so it was cut off"
+    if said.choice and not said.text.strip():
+        return "its answer is empty"
     return f"it ended with {_clean(judge, said.text or complaint, last=True)!r}"
