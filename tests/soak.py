@@ -37,7 +37,7 @@ from shortlist import CallableJudge, load_study, run_study
 from shortlist.errors import StorageUnavailable
 paid = open(f"paid-{{os.getpid()}}.log", "ab", buffering=0)
 def judge(call):
-    paid.write(b"%d\\n" % call.id)
+    paid.write(b"%d %.1f\\n" % (call.id, time.monotonic()))
     time.sleep(0.05)
     return "first" if call.id % 7 % 3 else "second"
 def work():
@@ -84,8 +84,20 @@ class Soak:
 
     def paid(self, life):
         """The questions that a process has paid for."""
+        return Counter(question for question, _ in self.payments(life))
+
+    def payments(self, life):
+        """The questions that a process has paid for, and when."""
         log = self.scene.folder / f"paid-{life.process.pid}.log"
-        return Counter(int(line) for line in log.read_text().split()) if log.exists() else Counter()
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [(int(question), float(at)) for question, at in map(str.split, lines)]
+
+    def explain(self, question):
+        """Say which processes paid for a question, and when."""
+        for life in self.scene.started:
+            for at in (at for found, at in self.payments(life) if found == question):
+                ended = "killed" if life.process.returncode else "not killed"
+                print(f"question {question}: process {life.process.pid}, {ended}, at {at:.1f} s", file=sys.stderr)
 
     def unsaved(self):
         """The questions whose answers wait in a file for the next run."""
@@ -145,13 +157,16 @@ class Soak:
         self.scene.execute("DELETE FROM snapshots")
         again = load_study("items", self.scene.url)
         paid = sum((self.paid(life) for life in self.scene.started), Counter())
+        twice = paid - self.under_way - Counter(set(paid))
+        for question in twice:
+            self.explain(question)
         return {
             "votes": len(told),
             "calls paid": paid.total(),
             "of these again after a kill": sum(min(paid[one] - 1, times) for one, times in self.under_way.items()),
             "lost": (self.seen - votes).total(),
             "doubled": len(told) - len(questions),
-            "paid twice": (paid - self.under_way - Counter(set(paid))).total(),
+            "paid twice": twice.total(),
             "paid and not stored": len(set(paid) - questions),
             "stored and not paid": len(questions - set(paid)),
             "still pending": len(study.pending),
