@@ -265,6 +265,7 @@ def test_the_owner_takes_back_and_voids(server, owner, open_page, link, name):
     hands.answer(1)
     hands.answer(1)
     hands.sent()
+    load_study(name, server.storage).settle()  # as half a minute does
     page = sign_in(open_page(), server)
     page.goto(f"{server.base}/studies/{name}")
     page.click("#recent button >> nth=0")
@@ -356,6 +357,7 @@ def test_nothing_that_people_write_is_run(server, owner, open_page, name):
         hands.answer(1)
         assert hands.page.locator("#pair img:visible, #pair script, #pair a[href^=javascript]").count() == 0
     hands.sent()
+    load_study(name, server.storage).settle()
     page = sign_in(open_page(), server)
     page.wait_for_selector("#studies li")
     page.goto(f"{server.base}/studies/{name}")
