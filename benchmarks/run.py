@@ -75,7 +75,9 @@ def middle_of_a_study(method: SamplingRule, theta: np.ndarray, k: int, votes: in
     """A study with that many votes, reached in coarse blocks; `even` ones are spread over all pairs at once."""
     n, rng = len(theta), np.random.default_rng(1)
     problem = Problem(n, k, 1e-9)
-    study = Study([f"item {i}" for i in range(n)], problem, method, STOPPING_RULES[default_stopping(method)](), seed=1)
+    study = Study(
+        [f"item {i}" for i in range(n)], problem, method, STOPPING_RULES[default_stopping(method, problem)](), seed=1
+    )
     state, family = study._state.ahead, problem.family
     while state.tally.votes < votes:
         if even:

@@ -92,7 +92,7 @@ def _milliseconds(definition: Definition, number: int) -> dict[str, Any]:
     instance, name, seed = _instance(definition), definition["method"], definition["seed"]
     world, rng = draw_world(instance, seed, number), np.random.default_rng((seed, number))
     problem = Problem(instance.n, instance.k, definition["delta"])
-    state = loop.start(problem, SAMPLING_RULES[name](), STOPPING_RULES[default_stopping(name)](), seed)
+    state = loop.start(problem, SAMPLING_RULES[name](), STOPPING_RULES[default_stopping(name, problem)](), seed)
     pairs = rng.integers(0, n_pairs(instance.n), VOTES_AN_ITEM * instance.n)
     state = revisions.look_ahead(state, [_vote(state, world, int(pair), rng)[0] for pair in pairs])
     spent = np.zeros(2 * ROUNDS)

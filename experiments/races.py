@@ -12,6 +12,7 @@ import numpy as np
 from experiments.peers import PEERS
 from shortlist.core import loop
 from shortlist.core.pairs import Floats, Ints, pair_numbers, top_k
+from shortlist.core.problem import Problem
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
 from shortlist.core.tally import Block
 from shortlist.simulation.run import advance, begin, is_right, prepare, run_seed, set_up
@@ -59,7 +60,8 @@ class Race(NamedTuple):
     def prepare(self) -> Any:
         """What its runs share. Raises BadInput if the race cannot be run."""
         rule = PEERS[self.method]() if self.method in PEERS else SAMPLING_RULES[self.method]()
-        stops = self.stopping or (default_stopping(self.method) if self.method in OURS else "edges")
+        problem = Problem(self.instance.n, self.instance.k, self.delta, self.instance.family)
+        stops = self.stopping or (default_stopping(self.method, problem) if self.method in OURS else "edges")
         return prepare(self.instance, rule, delta=self.delta, stopping=stops, growth=self.growth)
 
     def start(self, seed: int, number: int) -> tuple[World, Coins, loop.State]:

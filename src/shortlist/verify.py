@@ -20,7 +20,7 @@ FORMAT = {"format": "shortlist proof 1", "cash": CASH, "shares": [BETS, OWN, GRI
 ETAS = [0.01 * 800 ** (place / 31) for place in range(32)]  # the bets of the grid, in log-odds
 KINDS = {
     "edges": ("bets", "tolerant", "grid", "tolerant grid", "table", "withdrawn"),
-    "cuts": ("cut", "grid", "table"),
+    "cuts": ("cut", "grid", "table", "withdrawn"),
 }  # of steps
 ENDLESS = 1e6
 ROUNDING = 1e-9  # relative, in levels and sums of weights
@@ -312,10 +312,13 @@ class Study:
         m_yx - t_yx, -t_xy - t_yx), in each of the four cases. `paid` are rows x, y, t_xy, t_yx; elsewhere t = 0. With x
         out and v in it adds m_xv."""
         m = {(x, y): wealth(sum(of.values())) for y in range(self.n) for x, of in self.accounts("bets", y)[0].items()}
+        value = sum(min(m[ends], 0.0) for ends in m if {ends[:: self.turn][1]} & self.gone)  # it counts in any case
+        m |= {ends: min(m[ends], 0.0) for ends in m if {*ends} & self.gone}  # nothing is won on these pairs
+        m |= {ends: 0.0 for ends in m if {ends[:: self.turn][1]} & self.gone}
         m |= dict.fromkeys(self.known, math.inf)
         t = {ends: part for x, y, *parts in paid for ends, part in zip(((x, y), (y, x)), parts, strict=True)}
         need(all(abs(part) < ENDLESS for part in t.values()), "a cut is paid with what is no number")
-        value, of_item = 0.0, [0.0] * self.n
+        of_item = [0.0] * self.n
         for x, y in combinations(range(self.n), 2):
             slack, other = (m.get(ends, 0.0) - t.get(ends, 0.0) for ends in ((x, y), (y, x)))
             both = t.get((x, y), 0.0), t.get((y, x), 0.0)
@@ -328,7 +331,8 @@ class Study:
         """By how much the evidence of the items `by` against v is above its level, as a share of the level."""
         need(kind in KINDS[self.rule], "this stopping rule has no such steps")
         if kind == "cut":
-            return self.least(self.reach(by[0]), v, paid) / -math.log(delta * self.share) - 1
+            ways = self.k if self.gone and self.turn == 1 else 1
+            return self.least(self.reach(by[0]), v, paid) / math.log(ways / (delta * self.share)) - 1
         if kind == "withdrawn":
             better, worse = ({*by}, {v})[:: self.turn]
             return 0.0 if worse <= self.gone and not better & self.gone else -1.0
@@ -389,7 +393,7 @@ def read_settings(spec: Any, records: list[Any]) -> tuple[int, float, float, set
         need(new.get("withdrawn", gone)[: len(gone)] == gone, "an item that was withdrawn is back")
         gone = new.get("withdrawn", gone)
     need(judges >= 1 and min(deltas) > 0 and max(deltas) < 1, "delta or min_judges is out of range")
-    is_plain = judges == 1 and not (spec["tolerance"] or gone) and spec["judges_claim"] != "public"
+    is_plain = judges == 1 and not spec["tolerance"] and spec["judges_claim"] != "public"
     need(is_plain or spec["stopping"]["name"] == "edges", "the rule cuts proves nothing with such settings")
     n, k = len(spec["items"]), spec["k"]
     may_go = {*gone} <= {*range(n)} and len({*gone}) == len(gone) < n - k and not spec["tolerance"]

@@ -45,7 +45,7 @@ def test_round_robin_is_the_simulation_it_says():
     first, second, outcome, _ = zip(*study.votes, strict=True)
     theta = shortlist.fit([ITEMS.index(i) for i in first], [ITEMS.index(j) for j in second], outcome, n=6)
     played = shortlist.simulate(
-        Utilities(tuple(theta.tolist()), 2), "uniform", RUNS, SEED, delta=0.2, stopping="edges", growth=GROWTH,
+        Utilities(tuple(theta.tolist()), 2), "uniform", RUNS, SEED, delta=0.2, stopping="cuts", growth=GROWTH,
         bound=15.0,        max_votes=1000 * study.verdict.votes,
     )  # fmt: skip
     assert savings.round_robin == tuple(sorted(run.comparisons for run in played.runs))

@@ -20,7 +20,7 @@ KINDS = (
     "plain", "people", "imports", "sorted imports", "ballots", "tolerance", "tolerant imports", "tolerant ballots",
     "several judges", "several judges, imports", "several judges, ballots", "changes",
     "changes, several judges, imports", "changes, tolerant imports", "cuts, plain", "cuts, people", "cuts, imports",
-    "cuts, sorted imports", "cuts, changes, imports",
+    "cuts, sorted imports", "cuts, changes, imports", "withdrawn items", "cuts, withdrawn items",
 )  # fmt: skip
 
 
@@ -72,6 +72,8 @@ class Player:
             acts += [(self.bring, 1.5)]
         if "changes" in self.kind:
             acts += [(self.change, 1)]
+        if "withdrawn" in self.kind:
+            acts += [(self.withdraw, 0.5)]
         if "ballots" in self.kind:
             acts = [(self.ballot, 10), (self.undo, 0.3), (self.void, 0.1)]
         chosen = self.rng.choices([act for act, _ in acts], [weight for _, weight in acts])[0]
@@ -118,6 +120,9 @@ class Player:
 
     def void(self):
         self.study.void("ann")
+
+    def withdraw(self):
+        self.study.withdraw_item(self.rng.choice(self.items))
 
     def change(self):
         """A smaller delta, another budget or number of judges; a study that has ended may go on."""

@@ -308,7 +308,7 @@ def test_a_guarantee_names_whom_it_is_about():
     nameless = create_study(["a", "b"], 1)
     while not nameless.verdict.done:
         nameless.tell(nameless.ask(), winner="a")
-    assert nameless.verdict.guarantee.endswith("(edge theorem)")
+    assert nameless.verdict.guarantee.endswith("(cut theorem)")
     assert nameless.claims == ()
 
 

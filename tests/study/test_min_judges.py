@@ -206,12 +206,12 @@ def test_the_number_of_judges_can_be_lowered_and_raised_again():
 
 
 def test_a_study_that_keeps_nothing_by_judge_raises_the_number_only_before_the_first_question():
-    study = create_study(ITEMS, 1)
+    study = create_study(ITEMS, 1, stopping="edges")
     study.change(min_judges=2)
     assert study.problem.min_judges == 2
     with pytest.raises(NeedsJudges):
         alone(study)
-    begun = create_study(ITEMS, 1)
+    begun = create_study(ITEMS, 1, stopping="edges")
     begun.tell(begun.ask(), 1.0)
     with pytest.raises(BadProblem, match="before the first question"):
         begun.change(min_judges=2)

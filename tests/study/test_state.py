@@ -14,13 +14,14 @@ def answer(question, rng):
     return float(rng.random() < 1 / (1 + np.exp(STRENGTH[question.second] - STRENGTH[question.first])))
 
 
-def test_what_is_out_counts_as_lost():
+@pytest.mark.parametrize(("stopping", "more"), [("edges", 6), ("cuts", 8)])
+def test_what_is_out_counts_as_lost(stopping, more):
     """The answers that would be enough are not while questions are out that could contradict them."""
-    study = shortlist.create_study(["a", "b"], k=1, delta=0.05)
+    study = shortlist.create_study(["a", "b"], k=1, delta=0.05, stopping=stopping)
     study.tell(study.ask(), winner="a")
     study.tell(study.ask(), winner="a")
     waiting = study.ask(6)  # bets stand on these already
-    for _ in range(6):
+    for _ in range(more):
         study.tell(study.ask(), winner="a")
     certain_but_for = study.examine().error_bound
     for question in waiting[:-1]:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shortlist
+from shortlist.core.sampling import why_edges
 from shortlist.errors import (
     AlreadyAnswered,
     BadInput,
@@ -329,3 +330,21 @@ def test_given_pairs_that_are_wrong_are_refused():
         with pytest.raises(BadProblem, match="pair"):
             study.ask(pair=pair)
     assert study.pending == []
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "cuts"), ({"sampling": "sharpen"}, "cuts"), ({"cases_claim": "like these"}, "cuts"),
+        ({"judges_claim": "public"}, "edges"), ({"tolerance": 0.05}, "edges"), ({"min_judges": 2}, "edges"),
+        ({"family": "gaussian"}, "edges"), ({"sampling": "bridge"}, "edges"), ({"sampling": "uniform"}, "glr"),
+        ({"sampling": "bridge", "stopping": "cuts"}, "cuts"), ({"stopping": "edges"}, "edges"),
+    ],
+)  # fmt: skip
+def test_the_stopping_rule_is_fixed_when_a_study_is_created(options, name, tmp_path):
+    """By default whole sets are rejected, where that is proved; the reason is given where it is not."""
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    study = shortlist.create_study(["a", "b", "c"], 1, storage=url, name="one", **options)
+    assert study.stopping.name == name == shortlist.load_study("one", url).stopping.name
+    if "stopping" not in options and name != "glr":
+        assert bool(why_edges(study.sampling, study.problem, study.judges_claim)) == (name == "edges")

@@ -93,7 +93,7 @@ def test_another_process_and_a_fold_from_the_first_event_have_the_same_study(tmp
     assert (again.problem, again.filled) == (study.problem, study.filled)
 
 
-@pytest.mark.parametrize("options", [{"stopping": "glr"}, {"stopping": "cuts"}, {"tolerance": 0.1}])
+@pytest.mark.parametrize("options", [{"stopping": "glr"}, {"stopping": "posterior"}, {"tolerance": 0.1}])
 def test_it_is_refused_where_the_proof_does_not_cover_it(options):
     study = play(create_study(ITEMS, 2, 0.05, seed=3, **options), 5)
     with pytest.raises(BadProblem):

@@ -333,7 +333,7 @@ def _fits(found: FitTest) -> Check:
     if found.noise is not None and found.noise > 1.2:
         return Check(name, "warning", f"{test} Differences vary {found.noise:.2f} times as much as sigma² predicts.")
     if found.p_value < UNLIKELY:
-        return Check(name, "warning", f"{test} Ratings and chances may be off. A proof by `edges` does not use them.")
+        return Check(name, "warning", f"{test} Ratings and chances may be off. Proofs by direct votes do not use them.")
     return Check(name, "ok", test)
 
 

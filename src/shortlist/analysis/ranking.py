@@ -2,7 +2,7 @@
 pair: who beat whom, which pairs were asked how often, and whether the votes connect all items.
 
 The ranking comes from one model: utilities have a N(0, scale^2) prior, votes follow the family, and given the votes
-utilities are approximately normal (Laplace). The verdict of `edges` does not depend on it.
+utilities are approximately normal (Laplace). The verdicts of `cuts` and `edges` do not depend on it.
 """
 
 from dataclasses import dataclass

@@ -38,6 +38,7 @@ from shortlist.core import arrays
 from shortlist.core.families import make_family
 from shortlist.core.oracle import Oracle, solve_oracle
 from shortlist.core.pairs import Floats, all_pairs, n_pairs
+from shortlist.core.problem import Problem
 from shortlist.core.sampling import SAMPLING_RULES, default_stopping
 from shortlist.core.sampling.tracking import OracleTracking
 from shortlist.core.stopping import STOPPING_RULES
@@ -207,7 +208,8 @@ def replay(
     table = load_single_votes(votes, kind, columns, skip_bad, "replay")
     world = Recorded(table.first, table.second, table.outcome, len(table.items), k, kind, not only_recorded)
     budget = len(table) if max_votes is None else max_votes
-    rule = _stopping_rule(method, stopping, lam, scale, None)
+    problem = Problem(world.n, k, delta, world.family, tolerance=tolerance)
+    rule = _stopping_rule(method, stopping, problem, lam, scale, None)
     with progress_bar(f"{method} on {votes.name}", runs) as show:
         result = replay_votes(
             world, method, runs, seed, delta=delta, stopping=rule, growth=growth, jobs=_cores(jobs),
@@ -300,7 +302,8 @@ def simulate(
     """Run a method on simulated items and count its comparisons."""
     world = make_instance(instance, k, n, gap, p, make_family(family, sigma))
     learner = OracleTracking(alpha, gamma, gradient)  # type: ignore[arg-type]  # it checks the word itself
-    rule = _stopping_rule(method, stopping, lam, scale, every)
+    problem = Problem(world.n, world.k, delta, world.family, tolerance=tolerance)
+    rule = _stopping_rule(method, stopping, problem, lam, scale, every)
     with progress_bar(f"{method} on {world.name}", runs) as show:
         result = simulation.simulate(
             world, method, runs, seed, delta=delta, stopping=rule, learner=learner, growth=growth, jobs=_cores(jobs),
@@ -314,10 +317,10 @@ def _cores(jobs: int | None) -> int:
 
 
 def _stopping_rule(
-    method: str, stopping: str | None, lam: float, scale: float, every: float | None
+    method: str, stopping: str | None, problem: Problem, lam: float, scale: float, every: float | None
 ) -> StoppingRule | str | None:
     """The rule with its options; what `simulate` refuses is passed on as it is."""
-    name = default_stopping(method) if stopping is None else stopping
+    name = default_stopping(method, problem) if stopping is None else stopping
     if method in BASELINES or name not in STOPPING_RULES:
         return stopping
     options = {"glr": {"lam": lam}, "posterior": {"scale": scale}}.get(name, {})

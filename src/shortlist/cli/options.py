@@ -66,7 +66,8 @@ SAMPLING = typer.Option(
 STOPPING = typer.Option(
     None,
     help=f"Stopping rule, which decides when the answer is proved: {', '.join(STOPPING_RULES)}. "
-    "Default: edges for bridge, glr for the others.",
+    "Default: cuts; edges for the public, with a tolerance, several judges, measured differences or bridge; glr for "
+    "the sampling rules of the paper.",
     rich_help_panel=ADVANCED,
 )
 FILE_STOPPING = typer.Option(

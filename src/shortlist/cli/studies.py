@@ -42,6 +42,7 @@ from shortlist.cli.options import (
     say,
     working,
 )
+from shortlist.core.sampling import why_edges
 from shortlist.core.stopping.base import Verdict
 from shortlist.errors import BadProblem, BadVotes, StudyDiffers, StudyExists
 from shortlist.study.create import create_study, load_study
@@ -194,6 +195,8 @@ def print_result(study: Study, verdict: Verdict[str], spent: Spent, as_json: boo
         say(claim)
     say(f"Votes and questions: {_counted(study)}.")
     say(f"Questions are chosen by {study.sampling.name}, and the answer is proved by {study.stopping.name}.")
+    if study.stopping.name == "edges" and (why := why_edges(study.sampling, study.problem, study.judges_claim)):
+        say(f"Not by cuts, which needs fewer votes: {why}.")
     if spent.calls:
         say(f"Answers kept: {spent_in_words(spent)}. To read them: shortlist read {shlex.quote(study.name)}")
     say(f"Record: {count_of(study.head.events, 'event')}, hash {study.head.hash}.")

@@ -177,8 +177,10 @@ class Ledger:
 
     def level(self, delta: float) -> float:
         """What the evidence against an item must reach: log(k/delta), log(2n/delta) with a tolerance. With a marker:
-        what the evidence against a set must reach, log(1/delta)."""
-        ways = 2 * self.problem.n if self.problem.tolerance else self.k if self.marker is None else 1
+        what the evidence against a set must reach, log(1/delta), and log(k/delta) when an item was withdrawn, for which
+        a proof states a larger error (of k > n/2, one that pays for log(1/delta))."""
+        is_one = self.marker is not None and (self.flipped or not self.problem.withdrawn)
+        ways = 2 * self.problem.n if self.problem.tolerance else 1 if is_one else self.k
         return math.log(ways / (delta * self.share))
 
     @property
@@ -264,10 +266,23 @@ class Ledger:
         return Accounts(source, target, self._standing(source, target, wealth))
 
     def _standing(self, source: Ints, target: Ints, wealth: Floats) -> Floats:
-        """The wealth that counts: what a withdrawn item has won over others does not, what it has lost does."""
+        """The wealth that counts: what a withdrawn item has won over others does not, what it has lost does. With a
+        marker, nothing that was won on its pairs."""
         if not self.problem.withdrawn:
             return wealth
-        return np.where(self._is_void(source, target), np.minimum(wealth, 0.0), wealth)
+        void = self._is_void(source, target)
+        void = void if self.marker is None else void | self._is_void(target, source)
+        return np.where(void, np.minimum(wealth, 0.0), wealth)
+
+    @property
+    def lost_to_withdrawn(self) -> Floats:
+        """What was lost in accounts against withdrawn items, by account, from 0 down. With a marker it counts against
+        every set, because the true set of a size with these items inside may be crossed by it."""
+        if not self.problem.withdrawn:
+            return np.zeros(2 * len(self.pairs))
+        source, target, wealth = self.accounts()
+        gone = np.isin(source if self.flipped else target, self.problem.withdrawn)
+        return np.where(gone, np.minimum(wealth, 0.0), 0.0)
 
     def _is_void(self, source: Ints, target: Ints) -> Flags:
         """Whether an account says that a withdrawn item is better than another."""
@@ -345,8 +360,9 @@ class Ledger:
         is_open = (np.abs(z) >= (CLEAR if self.settled else CLEAR_EARLY)) & (z * expected > 0)
         if self.problem.family.is_measured:
             return KELLY * expected * is_open
-        believed, own = self._bettors(np.abs(expected), (expected > 0) == (first < second), rows)
-        lean = _pick((expected > 0) == (first < second), rows[..., LEAN_AHEAD], rows[..., LEAN_BEHIND])
+        is_ahead = (expected > 0) == (first < second)
+        believed, own = self._bettors(np.abs(expected), is_ahead, rows)
+        lean = _pick(is_ahead, rows[..., LEAN_AHEAD], rows[..., LEAN_BEHIND])
         together = believed + expit(OWN_ODDS + lean) * (own - believed)
         return np.sign(expected) * is_open * 2.0 * np.arctanh(together)
 
@@ -505,6 +521,8 @@ class Ledger:
             return replace(ledger, table=_unmarked(self.table))
         if problem.withdrawn == self.problem.withdrawn:
             return ledger
+        if self.marker is not None:  # the level is another one, and any set may be crossed by these accounts
+            return replace(ledger, table=_unmarked(self.table))
         low, high = ledger.ends
         return replace(ledger, table=_unmarked(self.table, ledger._is_void(low, high), ledger._is_void(high, low)))
 

@@ -174,17 +174,15 @@ def prepare(
 ) -> _Cell:
     """Check the input, and compute what all runs of a simulation share, for `play`. Bad input is refused before any
     process starts. With solve=False each run computes the oracle's allocation itself."""
-    stops = _stopping_rule(method, stopping)
     _check(method, growth)
     inner = OracleTracking() if learner is None else learner
-    cell = _Cell(instance, method, stops, delta, growth, bound, tolerance, max_votes, inner)
+    cell = _Cell(instance, method, None, delta, growth, bound, tolerance, max_votes, inner)
     world = instance.draw(np.random.default_rng(0))
     if method in KNOWING and world.theta is None:
         raise BadInstance(f"method {method} needs true utilities, and instance {instance.name} has none")
     if solve and method == "oracle" and instance.fixed:
         cell = replace(cell, w_star=_w_star(world, cell))
-    _problem(cell, world)
-    return cell
+    return replace(cell, stopping=_stopping_rule(method, stopping, _problem(cell, world)))
 
 
 def play(cell: _Cell, seed: int, number: int) -> Run:
@@ -212,21 +210,26 @@ def run_seed(seed: int, number: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(number,))
 
 
-def _stopping_rule(method: str | SamplingRule, stopping: str | StoppingRule | None) -> StoppingRule | None:
-    """The stopping rule, by name or as an object. By default bridge uses `edges`, the paper's methods use `glr`, and a
-    baseline has its own."""
-    if isinstance(method, str) and method in BASELINES:
+def _stopping_rule(
+    method: str | SamplingRule, stopping: str | StoppingRule | None, problem: Problem
+) -> StoppingRule | None:
+    """The stopping rule, by name or as an object. The default is that of a study, and a baseline has its own."""
+    if _is_baseline(method):
         if stopping is not None:
             raise BadInstance(f"method {method} has its own stopping rule; leave out the stopping rule")
         return None
     if stopping is None:
-        stopping = default_stopping(method)
+        stopping = default_stopping(method, problem)
     if not isinstance(stopping, str):
         return stopping
     if stopping not in STOPPING_RULES:
         raise BadInstance(f"unknown stopping rule {stopping!r}; choose one of {', '.join(STOPPING_RULES)}")
     made: StoppingRule = STOPPING_RULES[stopping]()
     return made
+
+
+def _is_baseline(method: str | SamplingRule) -> bool:
+    return isinstance(method, str) and method in BASELINES
 
 
 def _check(method: str | SamplingRule, growth: float) -> None:
@@ -378,7 +381,7 @@ def _problem(cell: _Cell, world: World) -> Problem:
     allowed = getattr(size, "allowed", None)
     if allowed is not None and getattr(cell.method, "name", cell.method) not in ASKS_ALLOWED:
         raise BadInstance(f"method {cell.method} asks all pairs, but some have no votes here; use --method bridge")
-    if cell.stopping is None:
+    if _is_baseline(cell.method):
         _check_baseline(cell, world)
     return Problem(size.n, size.k, cell.delta, size.family, bound, cell.tolerance, cell.max_votes, allowed)
 

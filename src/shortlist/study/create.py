@@ -47,7 +47,9 @@ def create_study(
     """Create a study that finds the best k items with an error of at most delta.
 
     sampling: the sampling rule, which chooses the next pair: a name, or a rule such as OracleTracking(alpha=0.3).
-    stopping: the stopping rule: a name, or a rule such as Glr(lam=1.0). Default: edges for bridge, glr for the others.
+    stopping: the stopping rule: a name, or a rule such as Glr(lam=1.0). Default: cuts, which needs the fewest votes;
+        edges for the public, with a tolerance, with min_judges above 1, for measured differences and for the sampling
+        rule bridge; glr for the sampling rules of the paper. A study keeps the rule that it was created with.
     family: bradley-terry (wins, ties, grades in [0, 1]) or gaussian (measured differences with noise sigma).
     bound: the largest utility considered possible, in log-odds (gaussian: in units of the outcome).
     tolerance: accept members that lose to an outsider by at most this, in win probability (gaussian: in outcome units).
@@ -78,7 +80,8 @@ def create_study(
         )
     votes, pairs = make_family(family, sigma), None if allowed is None else check_pairs(names, allowed)
     problem = Problem(len(names), k, delta, votes, bound, tolerance, max_votes, pairs, min_judges)
-    stops = _by_name(default_stopping(asks) if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
+    by_default = default_stopping(asks, problem, judges_claim)
+    stops = _by_name(by_default if stopping is None else stopping, STOPPING_RULES, "stopping rule", "check")
     check_min_judges(min_judges, stops)
     stops.start(problem)  # raises BadProblem for what it cannot prove, before anything is stored
     number, is_plain = whole("seed", seed, 0), asks.name in PLANS and stops.name == "edges"

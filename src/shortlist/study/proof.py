@@ -155,7 +155,7 @@ class _Rejected:
     def note_marks(self, number: int, ledger: Ledger, sure: Ledger) -> None:
         """With what is new at this record: facts, marks, accounts of the grid. Marks rest on what was known before."""
         by_grid = _grid_pairs(ledger, 0)
-        self._add(number, "table", _ends(ledger.facts))
+        self._add(number, "withdrawn" if ledger.problem.withdrawn else "table", _ends(ledger.facts))
         if new := _ends(ledger.proved) - self.steps.keys() - by_grid:
             network = self._network(sure)
             flows = [(x, y, network.flow(_only(sure, x), y).through) for x, y in sorted(new)]
@@ -169,7 +169,7 @@ class _Rejected:
         network, level = self._network(sure), ledger.enough
         search = Search(network, ledger.belief.theta)
         for u in search.members:
-            pull, paid = network.pull(u), network.paid(network.flow(_only(sure, u)).through)
+            pull, paid = network.pull(_only(sure, u)), network.paid(network.flow(_only(sure, u)).through)
             for other in [None, *(search.others if verdict.done else ())]:
                 out = self._outside(sure, u)
                 if other is not None and not out[other]:

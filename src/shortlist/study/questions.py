@@ -125,9 +125,8 @@ def advise(state: loop.State, items: Sequence[str], judges: Collection[int] = ()
     hint = Bridge().hint(planned, state.evidence)
     if hint is not None:
         u, v = (items[i] for i in hint.line)
-        rule = "stopping='edges' and " if state.stopping.name == "cuts" else ""  # which takes no tolerance
         return (
-            f"{u} and {v} look tied at the cutoff; with {rule}a tolerance of {hint.tolerance:g}"
+            f"{u} and {v} look tied at the cutoff; with a tolerance of {hint.tolerance:g}"
             f"{' (which needs min_judges 1)' if problem.min_judges > 1 else ''} the study would end in about "
             f"{round(hint.votes, -2 if hint.votes > 1000 else -1):,.0f} votes"
         )

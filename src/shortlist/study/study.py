@@ -421,8 +421,8 @@ class Study(StudyView):
         (delta (1 + j) if k is more than half of the items), and the guarantee says so. It needs a top k, k+1, ..., k+j
         (docs/guarantee.md). It does not matter why or when the item is withdrawn. It cannot be taken back.
 
-        Raises BadProblem before the first question, with other stopping rules than edges, with a tolerance, with
-        imported votes or known answers, and if no more than k items would be left.
+        Raises BadProblem before the first question, with other stopping rules than edges and cuts, with a tolerance,
+        with imported votes or known answers, and if no more than k items would be left.
         """
         with self._sync.transaction():
             self._add(*due(self._state, self._sync.now()))
@@ -439,10 +439,10 @@ class Study(StudyView):
             raise BadProblem(
                 "nothing was asked yet: create the study without the item, or remove it from the items on the web"
             )
-        if self.stopping.name != "edges":
+        if self.stopping.name not in ("edges", "cuts"):
             raise BadProblem(
                 f"proofs by {self.stopping.name} do not cover withdrawn items. Create a new study of the other items; "
-                "with stopping='edges', items can be withdrawn from it"
+                "with the default stopping rule, items can be withdrawn from it"
             )
         if any(row.question is None for row in self._sync.table.rows) or self._state.table.pairs:
             raise BadProblem(

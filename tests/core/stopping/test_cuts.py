@@ -311,9 +311,24 @@ def test_what_the_theorem_does_not_cover_is_refused(tmp_path):
     study = create_study(["a", "b", "c"], 1, stopping="cuts")
     with pytest.raises(BadProblem, match="Create a new study with min_judges=2"):
         study.change(min_judges=2)
-    study.ask()
-    with pytest.raises(BadProblem, match="Create a new study of the other items"):
-        study.withdraw_item("a")
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 4]))
+@settings(max_examples=40, deadline=None)
+def test_withdrawn_items_give_no_set_more_evidence_than_the_true_sets_with_them_inside(seed, k):
+    """The true set of a larger size is the answer among what is left, and some withdrawn items: if the answer is
+    rejected, so is that set. On either side of the cutoff."""
+    n, gone = 6, (1, 4) if k < 4 else (1,)
+    raw = random_ledger(seed, n, k)
+    ledger, matrix = replace(raw, problem=replace(raw.problem, withdrawn=gone)), wealth_of(raw)
+    network = Network(ledger)
+    for items in combinations([item for item in range(n) if item not in gone], k):
+        inside = flags(n, items) != ledger.flipped
+        evidence = evidence_against(ledger, inside)
+        assert network.bound(inside) <= evidence + 1e-9
+        for more in ((), *combinations(gone, 1), gone):
+            assert evidence <= against(matrix, flags(n, items + more) != ledger.flipped) + 1e-9
+    assert ledger.enough == pytest.approx(math.log((1 if ledger.flipped else k) / DELTA))
 
 
 @pytest.mark.parametrize(("sizes", "weights"), [([2, 2], [0.5] * 4), ([2, 1], [1.0, 0.0, 1.0])])

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from shortlist.core.problem import Problem
 from shortlist.core.sampling.base import SamplingMemory, SamplingRule
 from shortlist.core.sampling.bridge import Bridge, BridgeMemory
 from shortlist.core.sampling.learn_then_prove import LearnThenProve, TwoPhases
@@ -25,9 +26,26 @@ SAMPLING_RULES: dict[str, Callable[[], SamplingRule]] = {
 }
 
 
-def default_stopping(sampling: SamplingRule | str) -> str:
-    """The name of the default stopping rule for a sampling rule."""
-    return "glr" if getattr(sampling, "name", sampling) in PAPERS else "edges"
+def default_stopping(sampling: SamplingRule | str, problem: Problem, judges_claim: str = "each") -> str:
+    """The name of the stopping rule of a study that names none."""
+    if getattr(sampling, "name", sampling) in PAPERS:
+        return "glr"
+    return "edges" if why_edges(sampling, problem, judges_claim) else "cuts"
+
+
+def why_edges(sampling: SamplingRule | str, problem: Problem, judges_claim: str = "each") -> str:
+    """Why edges is the default stopping rule and not cuts, which needs fewer votes; empty if it is cuts."""
+    if judges_claim == "public":
+        return "under cuts all votes of a ballot would have to weigh as one"
+    if problem.tolerance:
+        return "cuts proves the exact top k only, and takes no tolerance"
+    if problem.min_judges > 1:
+        return "cuts does not tell judges apart, so it cannot ask for several judges behind a proof"
+    if problem.family.is_measured:
+        return "the bets that save votes under cuts were chosen for wins, ties and grades"
+    if getattr(sampling, "name", sampling) == "bridge":
+        return "bridge plans for edges unless told otherwise"
+    return ""
 
 
 def planned_by(memory: SamplingMemory) -> BridgeMemory | None:

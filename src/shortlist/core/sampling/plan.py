@@ -112,10 +112,7 @@ class _Prices:
         full = np.flatnonzero((costs == 0) & np.isfinite(self.gains(source, target, across=False)))
         if not len(full):
             return source, target, costs
-        columns = starts(self.problem.n, source[full])
-        if out is not None:
-            columns[out] = True
-        lacks, costs = missing(self.ledger, columns, target[full], self.level), costs.copy()
+        lacks, costs = missing(self.ledger, source[full], target[full], self.level, out), costs.copy()
         rates = self.rates(source[full], target[full], across=False)
         with np.errstate(divide="ignore"):
             costs[full] = np.where(lacks > 0, (lacks + LEARNING) / rates, 0.0)

@@ -106,12 +106,14 @@ class Network:
         """`marked`: sets that were rejected when an account was marked as proved are left out. Those that facts speak
         against always are."""
         self.n = ledger.problem.n
-        wealth = ledger.accounts().wealth.reshape(2, -1)
+        lost = ledger.lost_to_withdrawn
+        wealth = (ledger.accounts().wealth - lost).reshape(2, -1)
         marks, least = ledger.table[:, PROVED_AHEAD : PROVED_BEHIND + 1].T, MARK if marked else FACT
         wealth[marks >= least] = np.inf
         self.inside = np.zeros(self.n, dtype=np.bool_)
         self.inside[ledger.top] = True
         self._split(*ledger.ends, *wealth)
+        self.constant += float(lost.sum())
 
     def _split(self, low: Ints, high: Ints, ahead: Floats, behind: Floats) -> None:
         """Arcs, a cost for each item that is out, and a constant."""
@@ -175,7 +177,7 @@ class Network:
         value = self.constant + float(np.minimum(self.out, 0.0).sum()) + float(found.flow_value) / self._scale
         return Flow(value, limits - found.flow.data, found.flow)
 
-    def least(self, out: Flags, into: int, level: float = np.inf) -> Cut:
+    def least(self, out: Flags, into: int | None = None, level: float = np.inf) -> Cut:
         """The set with all of `out` outside and `into` inside that has the least bound. It is not looked for, and
         empty, if the bound reaches the level."""
         value, left, _ = self.flow(out, into)
@@ -198,10 +200,10 @@ class Network:
         columns = x[some], y[some], (x_out + sent)[some], (y_out - sent)[some]
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
-    def pull(self, item: int) -> Pull:
-        """What each item adds against another, at least, where `item` is out: what the arcs have left after the least
-        cut without any item inside, which pays for all losses."""
-        value, left, _ = self.flow(np.arange(self.n) == item)
+    def pull(self, out: Flags) -> Pull:
+        """What each item adds against another, at least, where all of `out` are out: what the arcs have left after the
+        least cut without any item inside, which pays for all losses."""
+        value, left, _ = self.flow(out)
         source, target = self._graph.source, self._graph.matrix.indices
         here = (left > 0) & (source < self.n) & (target < self.n)
         gains = csr_array((left[here] / self._scale, (target[here], source[here])), shape=(self.n, self.n))
@@ -222,7 +224,7 @@ class Search:
         """What is out if `item` is, by its direct accounts and those of what is out: `out` is known already. `alone`
         are other accounts that are enough one by one."""
         if item not in self.pulls:
-            self.pulls[item] = self.network.pull(item)
+            self.pulls[item] = self.network.pull(starts(self.network.n, np.array([item]))[:, 0])
         column = starts(self.network.n, np.array([item])) if out is None else out[:, None]
         return absorb([(self.pulls[item], level), *alone], column)[:, 0]
 
@@ -317,23 +319,55 @@ class Cuts:
             return ledger
         sure = ledger if pending is None else ledger.doubting(pending)
         source, target = accounts.source[full], accounts.target[full]
-        is_proved = missing(sure, starts(ledger.problem.n, source), target, ledger.enough) <= 0
+        is_proved = are_rejected(sure, source, target, ledger.enough)
         return ledger.with_marks(source[is_proved], target[is_proved])
 
 
-def missing(ledger: Ledger, out: Flags, target: Ints, level: float) -> Floats:
-    """What some set with a column's items outside and its target inside lacks until the level: more than nothing if the
-    least cut lacks anything."""
-    network, trial, lacks = Network(ledger), np.zeros(ledger.problem.n, dtype=np.bool_), []
-    for column, item in zip(out.T, target.tolist(), strict=True):
+def are_rejected(ledger: Ledger, source: Ints, target: Ints, level: float) -> Flags:
+    """Are all sets with a source outside and its target inside rejected at this moment?"""
+    network, nothing = Network(ledger), np.zeros(ledger.problem.n, dtype=np.bool_)
+    found = ~_may_lack(network, source, target, level, nothing)
+    for first in np.unique(source[~found]).tolist():
+        out = nothing.copy()
+        out[first] = True
+        trial = network.least(out).inside  # with the target it is often low enough
+        for place in np.flatnonzero(~found & (source == first)).tolist():
+            inside = trial.copy()
+            inside[target[place]] = True
+            found[place] = network.bound(inside) >= level and network.flow(out, int(target[place])).value >= level
+    return found
+
+
+def missing(ledger: Ledger, source: Ints, target: Ints, level: float, out: Ints | None = None) -> Floats:
+    """What some set with a source and all of `out` outside and the source's target inside lacks until the level: more
+    than nothing if the least cut lacks anything."""
+    network, also, lacks = Network(ledger), np.zeros(ledger.problem.n, dtype=np.bool_), np.zeros(len(source))
+    if out is not None:
+        also[out] = True
+    trial, unsure = np.zeros_like(also), np.flatnonzero(_may_lack(network, source, target, level, also))
+    for place, first, second in zip(unsure.tolist(), source[unsure].tolist(), target[unsure].tolist(), strict=True):
+        column = also.copy()
+        column[first] = True
         inside = trial & ~column
-        inside[item] = True
+        inside[second] = True
         value = network.bound(inside)
         if value >= level:  # what was the least cut for another target is not low enough for this one
-            value, least = network.least(column, item, level)
+            value, least = network.least(column, second, level)
             trial = least if value < level else trial
-        lacks.append(level - value)
-    return np.array(lacks)
+        lacks[place] = level - value
+    return lacks
+
+
+def _may_lack(network: Network, source: Ints, target: Ints, level: float, also: Flags) -> Flags:
+    """Where the level may not be reached, by one flow for all targets with the same items outside."""
+    group, unsure = np.where(also[source], -1, source), np.ones(len(source), dtype=np.bool_)
+    for first in np.unique(group).tolist():
+        places = np.flatnonzero(group == first)
+        if len(places) > 1:
+            column = also.copy()
+            column[source[places[0]]] = True
+            unsure[places] = network.pull(column).on(column[:, None])[target[places], 0] < level
+    return unsure
 
 
 def evidence_against(ledger: Ledger, inside: Flags) -> float:
@@ -343,6 +377,9 @@ def evidence_against(ledger: Ledger, inside: Flags) -> float:
     is_ahead, rows = inside[high[crossing]], ledger.table[crossing]
     if np.where(is_ahead, rows[:, PROVED_AHEAD], rows[:, PROVED_BEHIND]).any():
         return np.inf
+    if ledger.problem.withdrawn:
+        (source, target, wealth), lost = ledger.accounts(), ledger.lost_to_withdrawn
+        return float((wealth - lost)[~inside[source] & inside[target]].sum() + lost.sum())
     return float(with_cash(np.where(is_ahead, rows[:, AHEAD], rows[:, BEHIND])).sum())
 
 
@@ -422,8 +459,10 @@ class _Sets:
             out = search.implied(item, level, None, self._alone(self.ledger.problem.delta))
             evidence = search.pulls[item].on(out[:, None])[:, 0] / level
             pairs[~out, column] = np.clip(evidence[~out], 0.0, 1.0)
-        shares: Floats = pairs.mean(axis=1)
-        shares[self._top] = pairs[~inside].mean(axis=0)
+        left = ~np.isin(np.arange(self.marked.n), self.ledger.problem.withdrawn)
+        asked = left[self._top]
+        shares: Floats = np.where(left, pairs[:, asked].mean(axis=1), 1.0)
+        shares[self._top[asked]] = pairs[np.ix_(~inside & left, asked)].mean(axis=0)
         return shares
 
     @property

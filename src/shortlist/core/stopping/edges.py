@@ -43,7 +43,7 @@ GUARANTEE = (
 LEFT = (
     "a proved answer among the {left} items that were not withdrawn is wrong with probability at most {delta:g} if all "
     "items have a top {k}{more}, each within the next, and no item outside one of these beats an item inside it on "
-    "average (edge theorem for withdrawn items)"
+    "average ({theorem} for withdrawn items)"
 )
 SEVERAL = ", and rests on at least {} judges"
 SORTED = (
@@ -300,7 +300,7 @@ def report(
 
 def guarantee(problem: Problem, theorem: str = "edge theorem") -> str:
     if problem.withdrawn:
-        return _left(problem) + (SEVERAL.format(problem.min_judges) if problem.min_judges > 1 else "")
+        return _left(problem, theorem) + (SEVERAL.format(problem.min_judges) if problem.min_judges > 1 else "")
     form = TOLERANT if problem.tolerance else GUARANTEE
     measured = problem.family.is_measured
     beats = f"beats a member {'by more than' if measured else 'with probability above 0.5 +'} {problem.tolerance:g}"
@@ -309,12 +309,12 @@ def guarantee(problem: Problem, theorem: str = "edge theorem") -> str:
     return form.format(delta=problem.stated_delta, k=problem.k, beats=beats, theorem=theorem) + noise + several
 
 
-def _left(problem: Problem) -> str:
+def _left(problem: Problem, theorem: str) -> str:
     """The guarantee of a study from which items were withdrawn."""
     k, gone = problem.k, len(problem.withdrawn)
     sizes = [f"a top {size}" for size in range(k + 1, k + gone + 1)]
     more = f"{''.join(f', {size}' for size in sizes[:-1])} and {sizes[-1]}"
-    return LEFT.format(left=problem.left, delta=problem.stated_delta, k=k, more=more)
+    return LEFT.format(left=problem.left, delta=problem.stated_delta, k=k, more=more, theorem=theorem)
 
 
 def nothing_proved(problem: Problem) -> Verdict[int]:
