@@ -55,9 +55,10 @@ def attacks_of(module: str) -> list[Attack]:
 
 @contextmanager
 def stopping(name: str) -> Iterator[None]:
-    """The studies of attacks on imports, records and settling have this stopping rule. Commands keep theirs."""
+    """The studies of attacks have this stopping rule. Commands and files keep theirs, and so do attacks on ballots and
+    on the number of judges, which are for `edges`."""
     with ExitStack() as patches:
-        for module in IN_STUDIES:
+        for module in (*IN_STUDIES, "attacks_people") if name == "edges" else IN_STUDIES:
             studies = partial(create_study, stopping=name)
             patches.enter_context(patch(f"tests.guarantee.{module}.create_study", studies))
         yield
@@ -86,12 +87,9 @@ def main() -> None:
     parser.add_argument("--many", action="store_true", help="as many runs as make slow")
     parser.add_argument("--runs", type=int, help="so many runs with the safeguard, and as many without it")
     parser.add_argument("--only", default="", help="attacks whose name contains this")
-    parser.add_argument("--stopping", help="the stopping rule of studies (not of ballots, files and commands)")
+    parser.add_argument("--stopping", default="edges", help="the stopping rule of studies (not of files and commands)")
     options = parser.parse_args()
-    if options.stopping:
-        with stopping(options.stopping):
-            table(options)
-    else:
+    with stopping(options.stopping):
         table(options)
 
 

@@ -457,7 +457,8 @@ def places(text):
 
 def test_every_word_that_is_used_exists_and_every_word_is_used():
     code = "".join(file.read_text() for file in (*TEMPLATES.iterdir(), *STATIC.glob("*.js")))
-    code += (Path(display.__file__).parent / "routes" / "questions.py").read_text()
+    routes = Path(display.__file__).parent / "routes"
+    code += (routes / "questions.py").read_text() + (routes / "pages.py").read_text()
     known = {f"{page}.{name}" for page, texts in display.load("en").items() for name in texts}
     used = set(re.findall(r"""["'`](\w+\.[\w.]+\w)["'`]""", code)) & {*known} | {
         name for name in known if name.startswith(("judge.state.", "judge.status."))

@@ -290,6 +290,8 @@ def report(
         bound = min(bound, last.error_bound)  # what was proved once stays proved, with the same probability
     done = bound <= problem.delta
     sure_in, sure_out = sure[0] | set(last.certainly_in), sure[1] | set(last.certainly_out)
+    if done and not problem.tolerance:
+        sure_in, sure_out = sure_in | set(top), sure_out | set(range(n)).difference(top)
     sure_out -= set(problem.withdrawn)  # they are no part of the answer's items
     undecided = tuple(i for i in range(n) if i not in (*sure_in, *sure_out, *problem.withdrawn))
     return Verdict(
