@@ -81,6 +81,26 @@ def test_a_run_that_begins_during_the_look_keeps_its_questions(url, monkeypatch)
         assert early.take_over("judge") == []
 
 
+def test_a_run_renews_its_lease_before_each_step_on_a_slow_storage(monkeypatch):
+    monkeypatch.setattr("shortlist.judges.pending.RENEW_EVERY", 0.0)
+    study = new_study(max_votes=5, delta=1e-9)
+    tell, left = study.tell, []
+
+    def judge(first, second):
+        (run,) = study.storage.beats(study.name)
+        study.storage.beat(study.name, run, -1.0)  # the step before took longer than the lease
+        return "first"
+
+    def watched(*answer):
+        left.extend(study.storage.beats(study.name).values())
+        return tell(*answer)
+
+    monkeypatch.setattr(study, "tell", watched)
+    shortlist.run_study(study, judge, warn=lambda text: None)
+    assert len(left) == 5
+    assert min(left) > 0
+
+
 def test_a_run_takes_over_from_one_that_ends_meanwhile(monkeypatch):
     monkeypatch.setattr("shortlist.judges.pending.RENEW_EVERY", 0.0)
     study = new_study(max_votes=30, delta=1e-9)

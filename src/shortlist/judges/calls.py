@@ -83,6 +83,7 @@ class StoragePatience:
             raise BadJudge(f"storage_patience is {seconds}; give a number of seconds")
         self.seconds, self._warn = seconds, warn
         self.wait: Callable[[float], None] = time.sleep
+        self.before: Callable[[], None] = lambda: None  # called before each try
         self.outages = 0
         self._over: StorageUnavailable | None = None
 
@@ -91,6 +92,7 @@ class StoragePatience:
         while True:
             if self._over is not None:
                 raise self._over
+            self.before()
             try:
                 done = work()
             except StorageUnavailable as reason:

@@ -31,7 +31,15 @@ from typing import Any, Protocol
 
 from shortlist.core.draws import digest
 from shortlist.core.outcomes import flipped, outcome_of, outcome_of_share
-from shortlist.errors import AlreadyAnswered, BadOutcome, JudgeFailed, LateAnswer, StorageUnavailable, UnknownItem
+from shortlist.errors import (
+    AlreadyAnswered,
+    BadOutcome,
+    JudgeFailed,
+    LateAnswer,
+    ShortlistError,
+    StorageUnavailable,
+    UnknownItem,
+)
 from shortlist.judges.base import Call, Case, Judge, PanelJudge, Skip
 from shortlist.judges.calls import StoragePatience
 from shortlist.judges.cases import case_of, text_of
@@ -57,7 +65,8 @@ class RunLease:
 
     def __init__(self, study: Study, patience: float = 0.0) -> None:
         """patience: seconds that the run waits for its storage; its lease lasts longer than that."""
-        self._study, self._last, self._lasts = study, -math.inf, EXPIRES_AFTER + patience
+        self._study, self._lasts = study, EXPIRES_AFTER + patience
+        self._last = self._beat_at = -math.inf
         self.id = f"{_machine()} {os.getpid()} {_started(os.getpid())} {next(_numbers)}"
 
     def __enter__(self) -> "RunLease":
@@ -75,9 +84,20 @@ class RunLease:
         now = time.monotonic()
         if now < self._last + RENEW_EVERY:
             return False
-        self._study.storage.beat(self._study.name, self.id, self._lasts)
+        self._beat()
         self._last = now
         return True
+
+    def keep(self) -> None:
+        """Show in the middle of work that this run is alive: on a busy storage each step may wait for a minute."""
+        if time.monotonic() >= self._beat_at + RENEW_EVERY:
+            with suppress(ShortlistError):  # the work itself says so
+                self._beat()
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        self._study.storage.beat(self._study.name, self.id, self._lasts)
+        self._beat_at = now
 
     def take_over(self, judge: str, before: Callable[[], None] = lambda: None) -> list[Question]:
         """The judge's pending questions that no run works on; from now on this run does. `before` is called when it is

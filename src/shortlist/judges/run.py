@@ -291,7 +291,7 @@ class _Run:
 
     def run(self) -> None:
         """Ask until the end. What has arrived by then is stored, or written to a file if the storage stays away."""
-        self.patience.wait = self._wait
+        self.patience.wait, self.patience.before = self._wait, self.lease.keep
         try:
             self._run()
         except BadStorage as failure:

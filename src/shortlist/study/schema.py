@@ -303,6 +303,11 @@ def wait_for(take: Callable[[], Taken], place: str, holder: Callable[[], str]) -
             told = True
 
 
+def stay_in_line(connection: Connection) -> None:
+    """Let the next wait on PostgreSQL be a long one: who leaves the line every two seconds may never get the lock."""
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {1000 * (PATIENCE - NOTICE):.0f}")
+
+
 def _is_locked(reason: OperationalError) -> bool:
     said = str(reason.orig)
     return "database is locked" in said or "lock timeout" in said

@@ -10,7 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ from shortlist.study.schema import (
     shown,
     snapshots,
     sqlite_file,
+    stay_in_line,
     studies,
     upgrade,
     use_wal,
@@ -120,6 +121,8 @@ def lock_study(connection: Connection, study: int, place: str) -> float | None:
             return connection.scalar(select(_CLOCK).select_from(row))
         except OperationalError:
             connection.rollback()
+            with suppress(SQLAlchemyError):
+                stay_in_line(connection)
             raise
 
     return wait_for(take, place, lambda: str(connection.scalar(_HOLDER, {"study": study}) or "another process"))
