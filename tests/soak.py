@@ -35,7 +35,7 @@ time.time = lambda: now() + shifts[int(time.monotonic() / 7) % 64]
 platform.node = lambda: "{machine}"
 from shortlist import CallableJudge, load_study, run_study
 from shortlist.errors import StorageUnavailable
-paid = open(f"paid-{{os.getpid()}}.log", "ab", buffering=0)
+paid = open("{log}", "ab", buffering=0)
 def judge(call):
     paid.write(b"%d %.1f\\n" % (call.id, time.monotonic()))
     time.sleep(0.05)
@@ -61,6 +61,7 @@ class Soak:
     def __init__(self, scene, processes, seed):
         self.scene, self.rng = scene, random.Random(seed)
         self.happened, self.under_way, self.seen, self.read = Counter(), Counter(), Counter(), 0
+        self.logs = {}  # by process, in the order of their start: the system uses the number of a process again
         create = ["create", "items.txt", "-k", "2", "--delta", "1e-200", "--name", "items", "--storage", scene.url]
         scene.start([sys.executable, "-m", "shortlist", *create]).wait(0)
         self.lives = [self.begin(number) for number in range(processes)]
@@ -69,7 +70,11 @@ class Soak:
         """Start a process: with an odd number on a machine of its own, if the storage has a clock of its own."""
         is_elsewhere = number % 2 and not self.scene.is_sqlite
         machine, shift = (number, 7200.0) if is_elsewhere else ("here", 0.0)
-        return self.scene.start([sys.executable, "-c", PROGRAM.format(machine=machine, shift=shift), self.scene.url])
+        log = self.scene.folder / f"paid-{len(self.logs)}.log"
+        program = PROGRAM.format(machine=machine, shift=shift, log=log.name)
+        life = self.scene.start([sys.executable, "-c", program, self.scene.url])
+        self.logs[id(life)] = log
+        return life
 
     def look(self):
         """Read the votes that were added. None of them may ever be missing."""
@@ -88,8 +93,8 @@ class Soak:
 
     def payments(self, life):
         """The questions that a process has paid for, and when."""
-        log = self.scene.folder / f"paid-{life.process.pid}.log"
-        lines = log.read_text().splitlines() if log.exists() else []
+        log = self.logs.get(id(life))
+        lines = log.read_text().splitlines() if log is not None and log.exists() else []
         return [(int(question), float(at)) for question, at in map(str.split, lines)]
 
     def explain(self, question):
