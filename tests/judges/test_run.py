@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import zlib
 
 import pytest
 from scipy.stats import binomtest
@@ -22,6 +23,22 @@ CASES = [f"case {number}" for number in range(40)]
 
 def run(study, judge, **options):
     return shortlist.run_study(study, judge, **{"backoff": AT_ONCE, "warn": lambda text: None, **options})
+
+
+@pytest.mark.parametrize("seed", [2, 12, 198])
+def test_a_proved_answer_says_of_every_item_whether_it_is_in_or_out(seed):
+    """With these seeds the last sets are rejected by least cuts, and not by direct accounts alone."""
+
+    def judge(first, second, case):
+        is_slip = zlib.crc32((first + second + case.id).encode()) % 10 == 0
+        return first if (first < second) != is_slip else second
+
+    verdict = run(
+        new_study(stopping="cuts", delta=0.05, seed=seed), judge, cases=[f"case {number}" for number in range(60)]
+    ).verdict
+    assert verdict.reason == "certified"
+    assert sorted(verdict.certainly_in) == sorted(verdict.top) == ["ann", "bob"]
+    assert sorted(verdict.certainly_out) == ["cid", "dee"]
 
 
 @pytest.mark.parametrize("rule", ["edges", "glr", "posterior"])

@@ -121,7 +121,7 @@ def lock_study(connection: Connection, study: int, place: str) -> float | None:
             return connection.scalar(select(_CLOCK).select_from(row))
         except OperationalError:
             connection.rollback()
-            with suppress(SQLAlchemyError):
+            with suppress(SQLAlchemyError):  # a lost connection is said by the error below
                 stay_in_line(connection)
             raise
 
